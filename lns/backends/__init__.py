@@ -1,0 +1,1 @@
+"""Where the neighbourhoods of a round are run."""

@@ -1,0 +1,39 @@
+"""Neighbourhoods on threads of this process.
+
+The compiled loops and the samplers release the GIL, so threads use all cores and share the data without a copy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+from threadpoolctl import threadpool_limits
+
+from lns.rounds import Part, Proposal, Task, propose
+from lns.solvers import Solver
+
+
+class LocalBackend:
+    """Runs the tasks of a round on `workers` threads; results keep the order of the tasks."""
+
+    def __init__(self, solver: Solver, workers: int | None = None) -> None:
+        self.solver = solver
+        self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="lns-round")
+        # One BLAS thread per worker: nested threads would fight over the same cores.
+        self._limits = threadpool_limits(1, user_api="blas")
+
+    def __call__(self, part: Part, tasks: Sequence[Task], deadline: float) -> list[Proposal]:
+        """Propose for every task."""
+        return list(self._pool.map(lambda task: propose(part, self.solver, task, deadline), tasks))
+
+    def __enter__(self) -> LocalBackend:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._limits.restore_original_limits()

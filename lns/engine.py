@@ -1,0 +1,198 @@
+"""The search: rounds of large neighbourhoods, in episodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lns.accept import TOLERANCE, Accept, Outcome
+from lns.errors import EnergyMismatchError, InvalidInput
+from lns.merge import merge
+from lns.result import NeighbourhoodRecord, RoundRecord
+from lns.rounds import Choice, Part, Proposal, Task
+from lns.select import REWARDS, AdaptiveSelector
+from lns.stop import Progress, Stop
+
+if TYPE_CHECKING:
+    from lns.problem import QLossProblem
+    from lns.state import State
+
+Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineParams:
+    """How the search is run.
+
+    Parameters
+    ----------
+    neighbourhoods
+        Neighbourhoods proposed side by side in every round. Not the number of workers: the same search runs
+        on one or on many.
+    polish
+        Moves of the polish, per weight.
+    opening_share, opening
+        The walks that open an episode may take this share of the time limit, as far as the size of the data
+        tells, and at most so many moves per weight. (An estimate of the work, not of this machine's speed: the
+        same arguments give the same search.)
+    heats
+        Temperatures at which those walks begin, in shares of one example, taken in turn.
+    patience
+        Rounds without a better solution of this episode after which a new one begins.
+    elites
+        Solutions remembered, for fusion and for opening episodes.
+    sample_rows
+        Rounds look at this many examples of larger data, twice as many whenever they no longer help.
+    """
+
+    neighbourhoods: int = 2
+    polish: int = 100
+    opening_share: float = 0.4
+    opening: int = 20_000
+    heats: tuple[float, ...] = (10.0, 30.0, 3.0, 100.0)
+    patience: int = 25
+    elites: int = 8
+    sample_rows: int = 65_536
+
+    def __post_init__(self) -> None:
+        for name in ("neighbourhoods", "patience", "elites", "sample_rows"):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name} must be at least 1. Got {getattr(self, name)}.")
+        for name in ("polish", "opening"):
+            if getattr(self, name) < 0:
+                raise InvalidInput(f"{name} must be at least 0. Got {getattr(self, name)}.")
+
+
+@dataclass
+class Search:
+    """What the loop carries from round to round."""
+
+    curr: State
+    best: State
+    elites: list[tuple[float, NDArray[np.int32]]] = field(default_factory=list)
+    rounds: int = 0
+    best_round: int = 0
+    episode: int = 0
+    episode_best: float = math.inf
+    stalled: int = 0
+
+    def remember(self, state: State, limit: int) -> None:
+        """Keep a solution among the elites, once, best first."""
+        if all((state.codes != codes).any() for _, codes in self.elites):
+            self.elites.append((state.objective, state.codes.copy()))
+            self.elites.sort(key=lambda elite: (elite[0], elite[1].tobytes()))
+            del self.elites[limit:]
+
+
+def run(
+    problem: QLossProblem,
+    start: NDArray[np.int32],
+    select: AdaptiveSelector,
+    accept: Accept,
+    backend: Backend,
+    stop: Stop,
+    *,
+    params: EngineParams,
+    seed: int,
+    began: float,
+    time_limit: float | None = None,
+    on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
+) -> tuple[Search, list[RoundRecord], str]:
+    """Search from `start` until a stop rule holds; returns the search, its rounds and the reason."""
+    state = problem.state(start)
+    search = Search(curr=state, best=state)
+    part = Part(problem, start, params.sample_rows, seed)
+    deadline = math.inf if time_limit is None else began + time_limit
+    records: list[RoundRecord] = []
+    opening = True
+
+    while True:
+        since_best = search.rounds - search.best_round
+        reason = stop(Progress(perf_counter() - began, search.rounds, since_best, search.best.objective))
+        if reason:
+            return search, records, reason
+        clock = perf_counter()
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
+        if opening:
+            moves = opening_moves(part, params, time_limit)
+            tasks = open_episode(search, start, moves, params, seed, rng)
+        else:
+            view = part.view(search.curr.codes, [codes for _, codes in search.elites])
+            choices = select(view, params.neighbourhoods, rng)
+            moves = params.polish * len(start)
+            tasks = [Task(search.curr.codes, choice, moves, child(seed, search.rounds, k)) for k, choice in enumerate(choices)]
+        selected = perf_counter()
+        proposals = backend(part, tasks, deadline)
+        solved = perf_counter()
+
+        base = search.curr
+        cand, value, alone = merge(base, np.stack([proposal.codes for proposal in proposals]))
+        outcome = accept(search.best.objective, math.inf if opening else base.objective, value, rng)
+        if outcome is not Outcome.REJECT:
+            search.curr = problem.state(cand)
+            if abs(search.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
+                raise EnergyMismatchError(search.curr.objective, value, "the merge")
+            search.remember(search.curr, params.elites)
+        if outcome is Outcome.BEST:
+            search.best, search.best_round = search.curr, search.rounds
+        if not opening:
+            select.update([REWARDS[outcome] if value < base.objective else 0.0 for value in alone])
+        done = perf_counter()
+
+        record = RoundRecord(
+            round=search.rounds, episode=search.episode, rows=part.rows, outcome=outcome.value,
+            objective=search.curr.objective, best=search.best.objective, seconds=done - began,
+            select_time=selected - clock, solve_time=solved - selected, merge_time=done - solved,
+            neighbourhoods=tuple(
+                NeighbourhoodRecord.of(proposal, float(value)) for proposal, value in zip(proposals, alone, strict=True)
+            ),
+        )  # fmt: skip
+        records.append(record)
+        search.rounds += 1
+        on_round(record, search)
+
+        # An episode goes on while it gets better; a sample of the data grows before an episode ends.
+        if opening or search.curr.objective < search.episode_best - TOLERANCE:
+            search.episode_best, search.stalled = search.curr.objective, 0
+        else:
+            search.stalled += 1
+        opening = search.stalled >= params.patience
+        if opening and part.rows < problem.num_examples:
+            part = Part(problem, search.curr.codes, 2 * part.rows, seed)
+            search.stalled, opening = 0, False
+
+
+def opening_moves(part: Part, params: EngineParams, time_limit: float | None) -> int:
+    """Length of the walks that open an episode."""
+    most = params.opening * len(part.problem.tops)
+    if time_limit is None:
+        return most
+    return min(most, int(params.opening_share * time_limit / part.working.seconds_per_move))
+
+
+def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
+    """The seed of neighbourhood k of a round: no shared stream, so no order of arrival matters."""
+    return np.random.SeedSequence(seed, spawn_key=(round, k))
+
+
+def open_episode(
+    search: Search, start: NDArray[np.int32], moves: int, params: EngineParams, seed: int, rng: np.random.Generator
+) -> list[Task]:
+    """Walks that begin hot: the first from the start, later ones from it, from an elite or from anywhere."""
+    tasks = []
+    for k in range(params.neighbourhoods):
+        codes = start
+        if search.episode:
+            anywhere = rng.integers(0, search.curr.problem.tops + 1, dtype=np.int32)
+            elite = search.elites[rng.integers(len(search.elites))][1]
+            codes = (start, elite, anywhere)[rng.integers(3)]
+        heat = params.heats[(search.episode * params.neighbourhoods + k) % len(params.heats)]
+        tasks.append(Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k)))
+    search.episode += 1
+    return tasks

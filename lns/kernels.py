@@ -1,0 +1,245 @@
+"""The compiled loops over examples (numba), and nothing else.
+
+Every kernel releases the GIL, so threads can share the cores, and is cached on disk: a machine
+compiles each of them once. Loops run from 0 over slices: numba then knows that no index is negative, and
+vectorises. Conventions, with s an example and i a weight:
+
+``m``    margins y_s (w·x_s + b), float64
+``cap``  the height (1 - q_s)² at which the loss of example s stops growing
+``p``    the share c_s / S of example s in the mean, summing to 1
+``y``    labels, ±1.0
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core import event
+
+logger = logging.getLogger("lns")
+
+# Reassociation lets sums use vector registers; NaN and infinity never get here (checked at the door).
+FAST = {"nogil": True, "cache": True, "fastmath": {"reassoc", "nsz", "contract", "arcp", "nnan", "ninf"}}
+BLOCK = 512  # rows whose margins stay in the first-level cache while columns stream past
+LONG_BLOCK = 8192  # the same for the second-level cache: longer runs of each column
+TILE = 32  # columns of a row-major block that are turned around at a time
+
+
+class _Announcer(event.Listener):
+    """Says once per process that kernels are being compiled; silent when the disk cache has them."""
+
+    announced = False
+
+    def on_start(self, event: Any) -> None:
+        function = getattr(event.data["dispatcher"], "py_func", None)
+        if not self.announced and getattr(function, "__module__", "").startswith("lns."):
+            self.announced = True
+            logger.warning("Compiling the inner loops (a few seconds, only once on this machine) ...")
+
+    def on_end(self, event: Any) -> None:
+        """Required by numba's interface."""
+
+
+event.register("numba:compile", _Announcer())
+
+
+@njit(inline="always", **FAST)
+def q_loss(m, cap):  # type: ignore[no-untyped-def]
+    """L_q(m) = min((1 - q)², max(0, 1 - m)²)."""
+    u = max(1.0 - m, 0.0)
+    return min(u * u, cap)
+
+
+@njit(**FAST)
+def loss_sum(m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """Sum of p_s L(m_s) over the rows of one chunk."""
+    m, cap, p = m[start:stop], cap[start:stop], p[start:stop]
+    total = 0.0
+    for s in range(len(m)):
+        total += p[s] * q_loss(m[s], cap[s])
+    return total
+
+
+@njit(**FAST)
+def loss_sums(M, cap, p, start):  # type: ignore[no-untyped-def]
+    """Sum of p_s L for each column of M, whose first row is example `start`."""
+    totals = np.zeros(M.shape[1])
+    for s in range(M.shape[0]):
+        row, share, height = M[s], p[start + s], cap[start + s]
+        for j in range(len(totals)):
+            totals[j] += share * q_loss(row[j], height)
+    return totals
+
+
+@njit(**FAST)
+def margins_by_columns(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
+    """Margins of a column-major matrix: blocks of rows, four columns at a time."""
+    n = X.shape[1]
+    whole = n // 4 * 4
+    for s0 in range(start, stop, LONG_BLOCK):
+        s1 = min(stop, s0 + LONG_BLOCK)
+        part, label = out[s0:s1], y[s0:s1]
+        part[:] = b
+        for i in range(0, whole, 4):
+            x0, x1, x2, x3 = X[s0:s1, i], X[s0:s1, i + 1], X[s0:s1, i + 2], X[s0:s1, i + 3]
+            w0, w1, w2, w3 = w[i], w[i + 1], w[i + 2], w[i + 3]
+            for s in range(len(part)):
+                part[s] += (w0 * x0[s] + w1 * x1[s]) + (w2 * x2[s] + w3 * x3[s])
+        for i in range(whole, n):
+            x, wi = X[s0:s1, i], w[i]
+            for s in range(len(part)):
+                part[s] += wi * x[s]
+        for s in range(len(part)):
+            part[s] *= label[s]
+
+
+@njit(**FAST)
+def margins_by_rows(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
+    """Margins of a row-major matrix."""
+    for s in range(start, stop):
+        x = X[s]
+        total = 0.0
+        for i in range(len(w)):
+            total += w[i] * x[i]
+        out[s] = y[s] * (total + b)
+
+
+@njit(**FAST)
+def margins_sparse(indptr, indices, data, w, b, y, out):  # type: ignore[no-untyped-def]
+    """Margins of a matrix in compressed columns."""
+    out[:] = b
+    for i in range(w.shape[0]):
+        wi = w[i]
+        if wi != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += wi * data[k]
+    for s in range(out.shape[0]):
+        out[s] *= y[s]
+
+
+@njit(**FAST)
+def move(X, columns, changes, shift, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """Move the margins by changes of some weights and a shift of the bias; return their Σ p_s L(m_s)."""
+    total = 0.0
+    for s0 in range(start, stop, BLOCK):
+        s1 = min(stop, s0 + BLOCK)
+        yb, mb, capb, pb = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1]
+        for j in range(len(columns)):
+            x, change = X[s0:s1, columns[j]], changes[j]
+            for s in range(len(mb)):
+                mb[s] += change * yb[s] * x[s]
+        for s in range(len(mb)):
+            mb[s] += shift * yb[s]
+            total += pb[s] * q_loss(mb[s], capb[s])
+    return total
+
+
+@njit(**FAST)
+def move_sparse(indptr, indices, data, columns, changes, y, m, cap, p):  # type: ignore[no-untyped-def]
+    """Move the margins in the rows that have the features; return the change of Σ p_s L(m_s)."""
+    total = 0.0
+    for j in range(len(columns)):
+        for k in range(indptr[columns[j]], indptr[columns[j] + 1]):
+            s = indices[k]
+            now = q_loss(m[s], cap[s])
+            m[s] += changes[j] * y[s] * data[k]
+            total += p[s] * (q_loss(m[s], cap[s]) - now)
+    return total
+
+
+@njit(inline="always", **FAST)
+def column_gain(x, d, y, m, cap, p, now):  # type: ignore[no-untyped-def]
+    """Change of Σ p_s L when the weight of column x goes down by d, and up by d."""
+    down = 0.0
+    up = 0.0
+    for s in range(len(m)):
+        change = d * y[s] * x[s]
+        down += p[s] * (q_loss(m[s] - change, cap[s]) - now[s])
+        up += p[s] * (q_loss(m[s] + change, cap[s]) - now[s])
+    return down, up
+
+
+@njit(**FAST)
+def step_gains_by_columns(X, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """Exact change of the mean loss when each weight goes one level down or up: (N, 2).
+
+    One streaming pass per weight; the margins of a block stay in cache for all of them.
+    """
+    gains = np.zeros((X.shape[1], 2))
+    losses = np.empty(BLOCK)
+    for s0 in range(start, stop, BLOCK):
+        s1 = min(stop, s0 + BLOCK)
+        yb, mb, capb, pb, now = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1], losses[: s1 - s0]
+        for s in range(len(now)):
+            now[s] = q_loss(mb[s], capb[s])
+        for i in range(len(gains)):
+            down, up = column_gain(X[s0:s1, i], step[i], yb, mb, capb, pb, now)
+            gains[i, 0] += down
+            gains[i, 1] += up
+    return gains
+
+
+@njit(**FAST)
+def step_gains_by_rows(X, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """`step_gains_by_columns` for a row-major matrix: tiles are turned around in cache first."""
+    gains = np.zeros((X.shape[1], 2))
+    losses, tile = np.empty(BLOCK), np.empty((TILE, BLOCK), X.dtype)
+    for s0 in range(start, stop, BLOCK):
+        s1 = min(stop, s0 + BLOCK)
+        yb, mb, capb, pb, now = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1], losses[: s1 - s0]
+        for s in range(len(now)):
+            now[s] = q_loss(mb[s], capb[s])
+        for i0 in range(0, len(gains), TILE):
+            i1 = min(len(gains), i0 + TILE)
+            for s in range(len(now)):
+                x = X[s0 + s, i0:i1]
+                for i in range(len(x)):
+                    tile[i, s] = x[i]
+            for i in range(i0, i1):
+                down, up = column_gain(tile[i - i0, : s1 - s0], step[i], yb, mb, capb, pb, now)
+                gains[i, 0] += down
+                gains[i, 1] += up
+    return gains
+
+
+@njit(**FAST)
+def bias_gains(step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """`step_gains_by_columns` of the bias, whose column is all ones."""
+    y, m, cap, p = y[start:stop], m[start:stop], cap[start:stop], p[start:stop]
+    down = 0.0
+    up = 0.0
+    for s in range(len(m)):
+        now = q_loss(m[s], cap[s])
+        down += p[s] * (q_loss(m[s] - step * y[s], cap[s]) - now)
+        up += p[s] * (q_loss(m[s] + step * y[s], cap[s]) - now)
+    return down, up
+
+
+@njit(**FAST)
+def step_gains_sparse(indptr, indices, data, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """`step_gains_by_columns` for compressed columns with sorted rows, a block of rows at a time."""
+    n = len(step)
+    gains = np.zeros((n, 2))
+    next_entry = np.empty(n, np.int64)
+    for i in range(n):
+        next_entry[i] = indptr[i] + np.searchsorted(indices[indptr[i] : indptr[i + 1]], start)
+    for s0 in range(start, stop, LONG_BLOCK):
+        s1 = min(stop, s0 + LONG_BLOCK)
+        for i in range(n):
+            k, end, d = next_entry[i], indptr[i + 1], step[i]
+            down = 0.0
+            up = 0.0
+            while k < end and indices[k] < s1:
+                s = indices[k]
+                change = d * y[s] * data[k]
+                now = q_loss(m[s], cap[s])
+                down += p[s] * (q_loss(m[s] - change, cap[s]) - now)
+                up += p[s] * (q_loss(m[s] + change, cap[s]) - now)
+                k += 1
+            next_entry[i] = k
+            gains[i, 0] += down
+            gains[i, 1] += up
+    return gains

@@ -1,0 +1,292 @@
+"""The data matrix behind a problem: dense in either memory order, or compressed columns.
+
+Both kinds offer the same few operations, so that nothing above this module asks which one it has.
+Dense arrays are used where they lie, never copied; column-major ones are faster, because a move
+changes one column. Sparse data is kept in compressed columns and never made dense.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lns import kernels
+from lns.errors import InvalidInput
+
+CHUNK = 1 << 16  # rows per task; fixed, so that sums do not depend on the number of threads
+THREADS_FROM = 1 << 22  # numbers
+MOMENT_ROWS = 2048  # of a product in double precision
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+T = TypeVar("T")
+RowProducts = Callable[[slice, NDArray], NDArray]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_CORES, thread_name_prefix="lns-rows")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
+def over_rows(task: Callable[[int, int], T], rows: int, width: int = 4) -> list[T]:
+    """Run ``task(start, stop)`` on fixed chunks of rows and return the results in order.
+
+    Passes over many numbers (`rows` times the `width` read in each) use all cores; handing work to threads
+    costs more than a short pass.
+    """
+    chunks = [(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
+    if _CORES == 1 or len(chunks) == 1 or rows * width < THREADS_FROM:
+        return [task(*chunk) for chunk in chunks]
+    lanes = min(_CORES, len(chunks))
+    jobs = _pool().map(lambda lane: [task(*chunk) for chunk in chunks[lane::lanes]], range(lanes))
+    order = [k for lane in range(lanes) for k in range(lane, len(chunks), lanes)]
+    results = dict(zip(order, chain(*jobs), strict=True))
+    return [results[k] for k in range(len(chunks))]
+
+
+def mean_loss(m: NDArray, cap: NDArray, p: NDArray) -> float:
+    """Σ_s p_s L(m_s)."""
+    return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, cap, p, a, z), len(m))))
+
+
+class DenseMatrix:
+    """A float32 or float64 array of shape (S, N)."""
+
+    def __init__(self, X: NDArray) -> None:
+        self.X = X
+        self.shape = X.shape
+        by_columns = X.flags.f_contiguous
+        self._margins = kernels.margins_by_columns if by_columns else kernels.margins_by_rows
+        self._step_gains = kernels.step_gains_by_columns if by_columns else kernels.step_gains_by_rows
+
+    @property
+    def nbytes(self) -> int:
+        return self.X.nbytes
+
+    def margins(self, w: NDArray, b: float, y: NDArray) -> NDArray[np.float64]:
+        """y_s (w·x_s + b) of every example, accumulated in double precision."""
+        out = np.empty(self.shape[0])
+        over_rows(lambda a, z: self._margins(self.X, w, b, y, out, a, z), *self.shape)
+        return out
+
+    def move(
+        self,
+        columns: NDArray,
+        changes: NDArray,
+        shift: float,
+        loss: float,
+        y: NDArray,
+        m: NDArray,
+        cap: NDArray,
+        p: NDArray,
+    ) -> float:
+        """Change some weights and the bias, margins in place; return the new mean loss, given the old one."""
+        arrays = (self.X, columns, changes, shift, y, m, cap, p)
+        return float(
+            sum(over_rows(lambda a, z: kernels.move(*arrays, a, z), self.shape[0], len(columns) + 4))
+        )
+
+    def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
+        """Change of the mean loss for one level down and one level up of every weight: (N, 2)."""
+        arrays = (self.X, step, y, m, cap, p)
+        return np.sum(over_rows(lambda a, z: self._step_gains(*arrays, a, z), *self.shape), axis=0)
+
+    def take(self, rows: NDArray) -> DenseMatrix:
+        """Some of the rows, copied column-major."""
+        out = np.empty((len(rows), self.shape[1]), dtype=self.X.dtype, order="F")
+        for i in range(self.shape[1]):
+            np.take(self.X[:, i], rows, out=out[:, i])
+        return DenseMatrix(out)
+
+    def row_products(self, columns: NDArray) -> RowProducts:
+        """A function ``(rows, W) -> X[rows][:, columns] @ W`` for slices of rows."""
+        return lambda rows, W: self.X[rows][:, columns].astype(np.float64) @ W
+
+    def block(self, rows: NDArray, columns: NDArray) -> NDArray[np.float64]:
+        """Chosen rows and columns as a dense float64 array; column N is the constant 1 of the bias."""
+        out = np.ones((len(rows), len(columns)))
+        real = columns < self.shape[1]
+        out[:, real] = self.X[np.ix_(rows, columns[real])]
+        return out
+
+    def moments(self, columns: NDArray, h: NDArray, g: NDArray) -> tuple[NDArray, NDArray]:
+        """Σ_s h_s x_s x_sᵀ and Σ_s g_s x_s over chosen columns, where column N is the constant 1."""
+        real = columns < self.shape[1]
+        wanted = columns[real]
+        has_bias = not real.all()
+
+        def part(start: int, stop: int) -> tuple[NDArray, NDArray]:
+            second, first = np.zeros((len(columns),) * 2), np.zeros(len(columns))
+            for a in range(start, stop, MOMENT_ROWS):
+                z = min(a + MOMENT_ROWS, stop)
+                block = np.ones((z - a, len(columns)))
+                if has_bias:
+                    block[:, real] = self.X[a:z, wanted]
+                else:
+                    block[:] = self.X[a:z, wanted]
+                first += g[a:z] @ block
+                second += block.T @ (block * h[a:z, None])
+            return second, first
+
+        seconds, firsts = zip(*over_rows(part, self.shape[0], len(columns)), strict=True)
+        return np.sum(seconds, axis=0), np.sum(firsts, axis=0)
+
+    def transposed_dot(self, r: NDArray) -> NDArray:
+        """Xᵀ r."""
+        return self.X.T @ r.astype(self.X.dtype, copy=False)
+
+    def dot(self, w: NDArray) -> NDArray:
+        """X w in the precision of the data: for gradients, not for objectives."""
+        return self.X @ w.astype(self.X.dtype, copy=False)
+
+    def squared_column_means(self, p: NDArray) -> NDArray[np.float64]:
+        """Σ_s p_s x_si² for every column."""
+        parts = over_rows(lambda a, z: np.einsum("s,si,si->i", p[a:z], self.X[a:z], self.X[a:z]), *self.shape)
+        return np.sum(parts, axis=0, dtype=np.float64)
+
+
+class SparseMatrix:
+    """Compressed sparse columns with float32 or float64 values."""
+
+    def __init__(self, X: sparse.csc_array) -> None:
+        self.X = X
+        self.shape = X.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes
+
+    @property
+    def _parts(self) -> tuple[NDArray, NDArray, NDArray]:
+        return self.X.indptr, self.X.indices, self.X.data
+
+    def margins(self, w: NDArray, b: float, y: NDArray) -> NDArray[np.float64]:
+        out = np.empty(self.shape[0])
+        kernels.margins_sparse(*self._parts, w, b, y, out)
+        return out
+
+    def move(
+        self,
+        columns: NDArray,
+        changes: NDArray,
+        shift: float,
+        loss: float,
+        y: NDArray,
+        m: NDArray,
+        cap: NDArray,
+        p: NDArray,
+    ) -> float:
+        change = kernels.move_sparse(*self._parts, columns, changes, y, m, cap, p)
+        if shift == 0.0:
+            return loss + float(change)  # only the rows that have these features were touched
+        m += shift * y
+        return mean_loss(m, cap, p)
+
+    def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
+        arrays = (*self._parts, step, y, m, cap, p)
+        width = self.X.nnz // self.shape[0] + 4
+        parts = over_rows(lambda a, z: kernels.step_gains_sparse(*arrays, a, z), self.shape[0], width)
+        return np.sum(parts, axis=0)
+
+    def take(self, rows: NDArray) -> SparseMatrix:
+        return SparseMatrix(self.X.tocsr()[rows].tocsc())
+
+    def row_products(self, columns: NDArray) -> RowProducts:
+        chosen = self.X[:, columns].tocsr()
+        return lambda rows, W: chosen[rows] @ W
+
+    def block(self, rows: NDArray, columns: NDArray) -> NDArray[np.float64]:
+        out = np.ones((len(rows), len(columns)))
+        real = columns < self.shape[1]
+        out[:, real] = self.X[:, columns[real]].tocsr()[rows].toarray()
+        return out
+
+    def moments(self, columns: NDArray, h: NDArray, g: NDArray) -> tuple[NDArray, NDArray]:
+        real = columns < self.shape[1]
+        chosen = self.X[:, columns[real]].astype(np.float64)
+        scaled = chosen.copy()
+        scaled.data *= h[chosen.indices]
+        second, first = np.empty((len(columns),) * 2), np.empty(len(columns))
+        second[np.ix_(real, real)] = (scaled.T @ chosen).toarray()
+        first[real] = chosen.T @ g
+        if not real.all():
+            sums = np.asarray(scaled.sum(axis=0)).ravel()
+            second[np.ix_(~real, real)] = sums
+            second[np.ix_(real, ~real)] = sums[:, None]
+            second[np.ix_(~real, ~real)] = h.sum()
+            first[~real] = g.sum()
+        return second, first
+
+    def transposed_dot(self, r: NDArray) -> NDArray:
+        return self.X.T @ r.astype(self.X.dtype, copy=False)
+
+    def dot(self, w: NDArray) -> NDArray:
+        return self.X @ w.astype(self.X.dtype, copy=False)
+
+    def squared_column_means(self, p: NDArray) -> NDArray[np.float64]:
+        return np.asarray(self.X.multiply(self.X).T @ p, dtype=np.float64)
+
+
+Matrix = DenseMatrix | SparseMatrix
+
+
+def as_matrix(X: Any) -> Matrix:
+    """Check the data and wrap it: ndarray (no copy) or anything of scipy.sparse (one copy to columns)."""
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        _check_dtype(X.dtype)
+        _check_shape(X.shape)
+        matrix = sparse.csc_array(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # sorting works in place, and the caller's arrays stay as they are
+            matrix.sum_duplicates()
+        _check_finite(matrix.data)
+        return SparseMatrix(matrix)
+    if isinstance(X, np.ma.MaskedArray):
+        raise InvalidInput("X must have no missing entries. Got a masked array: drop or fill them first.")
+    try:
+        X = np.asarray(X)
+    except ValueError:
+        raise InvalidInput(
+            "X must be a rectangular array of numbers. Got rows of different lengths."
+        ) from None
+    _check_dtype(X.dtype)
+    _check_shape(X.shape)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not (X.flags.f_contiguous or X.flags.c_contiguous):
+        X = np.asfortranarray(X)
+    _check_finite(X)
+    return DenseMatrix(X)
+
+
+def _check_dtype(dtype: np.dtype) -> None:
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+        raise InvalidInput(f"X must hold real numbers (float32 or float64). Got dtype {dtype}.")
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise InvalidInput(f"X must have two dimensions, examples by features. Got shape {shape}.")
+    if 0 in shape:
+        raise InvalidInput(f"X must have at least one example and one feature. Got shape {shape}.")
+
+
+def _check_finite(values: NDArray) -> None:
+    # In chunks, so that the mask never has the size of the data.
+    flat = values.ravel(order="K")
+    parts = over_rows(lambda a, z: np.isfinite(flat[a:z]).all(), len(flat), 1)
+    if not all(parts):
+        raise InvalidInput("X must be finite. Got NaN or infinity: drop or fill those entries first.")

@@ -1,0 +1,359 @@
+"""The q-loss training problem of the paper as one exact object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lns import kernels
+from lns.errors import InvalidInput
+from lns.grid import Grid, check_bits, real_array, target_grid
+from lns.matrix import as_matrix, over_rows
+
+if TYPE_CHECKING:
+    import dimod
+
+    from lns.state import State
+
+Range = str | tuple[ArrayLike, ArrayLike]
+
+
+class QLossProblem:
+    """Training a linear classifier with q-loss on low-precision weights.
+
+    The objective is
+
+        F(w, b) = (1/S) Σ_s c_s L_{q_s}(y_s (w·x_s + b)) + λ Σ_i w_i²,
+        L_q(m)  = min((1 - q)², max(0, 1 - m)²),
+
+    over weights and bias on their grids. As a QUBO it has one target t_s per example besides; for given
+    weights the best targets are known in closed form, so `objective` needs none of them.
+
+    Parameters
+    ----------
+    X
+        Examples by features: ndarray (float32/float64, used without a copy; column-major is fastest) or
+        any scipy sparse matrix (kept sparse, in columns).
+    y
+        Labels, -1 or +1, both present.
+    q
+        Where the loss stops growing: a number, ``{-1: q_neg, 1: q_pos}``, or one value per example. All ≤ 0;
+        ``-inf`` is the convex squared hinge.
+    lam
+        λ ≥ 0, weight of Σ w_i².
+    sample_weight
+        Importance c_s > 0 of each example (zero allowed), normalised to mean 1.
+    weight_bits, weight_range
+        Bit depth of the weights, and ``(lo, hi)`` for all, ``(array_lo, array_hi)`` with one interval each,
+        or ``"auto"``: intervals around a continuous solution, zero among the levels, capped by 1/√λ.
+    bias_bits, bias_range
+        The same for the bias.
+    target_bits, target_span
+        Bit depth d_t of the targets and the length α_t of their interval [1 - α_t/2, 1 + α_t/2].
+
+    Examples
+    --------
+    >>> import numpy as np, lns
+    >>> X = np.array([[0.0], [1.0], [0.9], [0.1]])
+    >>> y = np.array([-1, 1, 1, 1])
+    >>> problem = lns.QLossProblem(X, y, q=-0.5, lam=0.0, weight_range=(-4, 4), bias_range=(-4, 4))
+    >>> problem.num_variables
+    28
+    >>> float(problem.objective([2.0], -1.0))
+    0.61
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        q: float | Mapping[int, float] | ArrayLike = -0.5,
+        lam: float = 1e-6,
+        sample_weight: ArrayLike | None = None,
+        weight_bits: int = 4,
+        weight_range: Range = "auto",
+        bias_bits: int = 8,
+        bias_range: Range = "auto",
+        target_bits: int = 4,
+        target_span: float = 8.0,
+    ) -> None:
+        self.matrix = as_matrix(X)
+        self.num_examples, self.num_features = self.matrix.shape
+        self.y = _check_labels(y, self.num_examples)
+        self.q = _check_q(q, self.y)
+        self.cap = np.square(1.0 - self.q)  # the height of the loss of a flagged example
+        self.share = _check_sample_weight(sample_weight, self.num_examples)
+        self.lam = _check_number("lam", lam)
+        if self.lam < 0:
+            raise InvalidInput(f"lam must be at least 0. Got {lam}.")
+        self.weight_bits = check_bits("weight_bits", weight_bits)
+        self.bias_bits = check_bits("bias_bits", bias_bits)
+        self.target_bits = check_bits("target_bits", target_bits)
+        self.target_span = _check_number("target_span", target_span)
+        if self.target_span <= 0:
+            raise InvalidInput(f"target_span must be above 0. Got {target_span}.")
+        self.target_grid = target_grid(self.target_bits, self.target_span)
+        self._weight_grid = _check_range("weight_range", weight_range, self.weight_bits, self.num_features)
+        self._bias_grid = _check_range("bias_range", bias_range, self.bias_bits, 1)
+
+    # ---- grids -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def grids(self) -> tuple[Grid, Grid]:
+        """Grids of the weights and of the bias; ``"auto"`` ranges are found on first use."""
+        if self._weight_grid is None or self._bias_grid is None:
+            from lns.warm_start import automatic_grids
+
+            weights, bias = automatic_grids(self)
+            return self._weight_grid or weights, self._bias_grid or bias
+        return self._weight_grid, self._bias_grid
+
+    @cached_property
+    def warm_start(self) -> tuple[NDArray[np.float64], float]:
+        """Weights and bias of the continuous problem, found once; see `lns.warm_start`."""
+        from lns.warm_start import continuous_path
+
+        return continuous_path(self)
+
+    @property
+    def weight_grid(self) -> Grid:
+        """Levels of the weights."""
+        return self.grids[0]
+
+    @property
+    def bias_grid(self) -> Grid:
+        """Levels of the bias."""
+        return self.grids[1]
+
+    @cached_property
+    def steps(self) -> NDArray[np.float64]:
+        """Distance between levels of every weight, then of the bias."""
+        return np.append(self.weight_grid.step, self.bias_grid.step)
+
+    @cached_property
+    def tops(self) -> NDArray[np.int32]:
+        """Largest code of every weight, then of the bias."""
+        return np.append(np.full(self.num_features, self.weight_grid.top), self.bias_grid.top).astype(
+            np.int32
+        )
+
+    def values(self, codes: NDArray[np.integer]) -> tuple[NDArray[np.float64], Any]:
+        """Weights and bias of codes (weights first, bias last; leading axes are kept)."""
+        return self.weight_grid.values(codes[..., :-1]), self.bias_grid.values(codes[..., -1:])[..., 0]
+
+    def codes(self, w: ArrayLike, b: float) -> NDArray[np.int32]:
+        """Nearest codes of weights and bias, bias last."""
+        return np.append(self.weight_grid.codes(w), self.bias_grid.codes([b]))
+
+    # ---- the collapsed objective ---------------------------------------------------------------------------
+
+    @property
+    def num_variables(self) -> int:
+        """Variables of the full QUBO: N d_w + d_b + S d_t."""
+        return self.num_features * self.weight_bits + self.bias_bits + self.num_examples * self.target_bits
+
+    def margins(self, w: ArrayLike, b: float) -> NDArray[np.float64]:
+        """m_s = y_s (w·x_s + b)."""
+        w, b = self.check_solution(w, b)
+        return self.matrix.margins(w, b, self.y)
+
+    def objective(self, w: ArrayLike, b: float) -> float:
+        """Mean q-loss + λ Σ w_i², exact: every target is at its best value."""
+        w, b = self.check_solution(w, b)
+        return self.mean_loss(self.matrix.margins(w, b, self.y)) + self.lam * float(w @ w)
+
+    def mean_loss(self, m: NDArray[np.float64]) -> float:
+        """Weighted mean of the q-loss of margins m."""
+        return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, self.cap, self.share, a, z), len(m))))
+
+    def best_targets(self, m: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The minimising t_s of each example: case I m ≥ 1: m; case II q < m < 1: 1; case III m ≤ q: m."""
+        return np.where((m >= 1) | (m <= self.q), m, 1.0)
+
+    def best_target_codes(
+        self, m: NDArray[np.float64], rows: slice | NDArray[np.integer] = slice(None)
+    ) -> NDArray[np.int32]:
+        """Codes of the target levels best for margins m of these rows: nearest above 1 or nearest below."""
+        grid, half = self.target_grid, 2 ** (self.target_bits - 1)
+        exact = (m - grid.lo[0]) / grid.step[0]
+        above = np.rint(np.clip(exact, half, grid.top)).astype(np.int32)
+        below = np.rint(np.clip(exact, 0, half - 1)).astype(np.int32)
+        unflagged = np.square(m - grid.values(above[:, None])[:, 0])
+        flagged = np.square(m - grid.values(below[:, None])[:, 0]) + self.cap[rows]
+        return np.where(unflagged <= flagged, above, below)
+
+    def flagged(self, w: ArrayLike, b: float) -> NDArray[np.bool_]:
+        """Training examples suspected of a wrong label: margin ≤ q."""
+        return self.margins(w, b) <= self.q
+
+    def state(self, codes: NDArray[np.integer] | None = None) -> State:
+        """A mutable search state at the given codes (default: those nearest to all-zero weights)."""
+        from lns.state import State
+
+        if codes is None:
+            codes = self.codes(np.zeros(self.num_features), 0.0)
+        return State(self, codes)
+
+    def subset(self, rows: NDArray[np.integer]) -> QLossProblem:
+        """The same problem on some of its examples, weighted as before; grids are shared once known."""
+        part = object.__new__(QLossProblem)
+        part.__dict__.update(self.__dict__)
+        part.matrix = self.matrix.take(rows)
+        part.num_examples = len(rows)
+        part.y, part.q, part.cap = self.y[rows], self.q[rows], self.cap[rows]
+        part.share = self.share[rows] / self.share[rows].sum()
+        return part
+
+    # ---- the full QUBO -------------------------------------------------------------------------------------
+
+    def to_bqm(self) -> dimod.BinaryQuadraticModel:
+        """The full QUBO of the paper's appendix, offset included, for problems of moderate size.
+
+        Labels are ``("w", i, k)``, ``("b", k)``, ``("t", s, k)`` with k = 0 the least significant bit.
+
+        Raises
+        ------
+        InvalidInput
+            If it would have more couplers than `lns.qubo.MAX_COUPLERS`.
+        """
+        from lns.qubo import full_bqm
+
+        return full_bqm(self)
+
+    def decode(self, sample: Any) -> tuple[NDArray[np.float64], float]:
+        """Weights and bias of a sample (a mapping, or a dimod SampleSet: its best) of `to_bqm`."""
+        from lns.qubo import decode
+
+        return decode(self, sample)
+
+    def encode(self, w: ArrayLike, b: float) -> dict[tuple, int]:
+        """The sample of `to_bqm` nearest to these weights, with the best targets on the grid."""
+        from lns.qubo import encode
+
+        return encode(self, w, b)
+
+    # ------------------------------------------------------------------------------------------------------
+
+    def check_solution(self, w: ArrayLike, b: float) -> tuple[NDArray[np.float64], float]:
+        """Weights and bias as finite numbers of the right shape, or an error that says what is wrong."""
+        w_given, b_given = real_array(w), real_array(b)
+        if w_given is None or b_given is None or b_given.ndim:
+            raise InvalidInput("w and b must be real numbers.")
+        w, b = np.ascontiguousarray(w_given, dtype=np.float64), float(b_given)
+        if w.shape != (self.num_features,):
+            raise InvalidInput(
+                f"w must have length {self.num_features}, one per feature. Got shape {w.shape}."
+            )
+        if not (np.isfinite(w).all() and np.isfinite(b)):
+            raise InvalidInput("w and b must be finite. Got NaN or infinity.")
+        return w, b
+
+    def __repr__(self) -> str:
+        return (
+            f"QLossProblem({self.num_examples:,} examples x {self.num_features:,} features, "
+            f"{self.num_variables:,} QUBO variables, lam={self.lam:g})"
+        )
+
+
+def _check_number(name: str, value: object) -> float:
+    array = real_array(value)  # type: ignore[arg-type]
+    if array is None or array.ndim:
+        raise InvalidInput(f"{name} must be a number. Got {value!r}.")
+    if not np.isfinite(array):
+        raise InvalidInput(f"{name} must be finite. Got {value}.")
+    return float(array)
+
+
+def _as_array(name: str, value: Any) -> NDArray:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} must be a flat list of numbers. Got lists of different lengths."
+        ) from None
+
+
+def _check_labels(y: ArrayLike, rows: int) -> NDArray[np.float64]:
+    labels = _as_array("y", y)
+    if labels.ndim != 1:
+        raise InvalidInput(f"y must have one dimension. Got shape {labels.shape}.")
+    if len(labels) != rows:
+        raise InvalidInput(f"X has {rows} rows but y has {len(labels)}.")
+    if labels.dtype.kind not in "fiu":
+        raise InvalidInput(f"y must hold the labels -1 and +1 as numbers. Got dtype {labels.dtype}.")
+    wrong = (labels != 1) & (labels != -1)
+    if wrong.any():
+        raise InvalidInput(
+            f"y must hold only -1 and +1. Got {labels[np.argmax(wrong)]} at row {int(np.argmax(wrong))}."
+        )
+    if (labels == labels[0]).all():
+        raise InvalidInput(f"y must hold both classes. Got only {labels[0]:+.0f}.")
+    return labels.astype(np.float64)
+
+
+def _check_q(q: Any, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One q per example, whatever form it was given in."""
+    if isinstance(q, Mapping):
+        if set(q) != {-1, 1}:
+            raise InvalidInput(f"q as a mapping must have the keys -1 and 1. Got {sorted(q, key=str)}.")
+        per_class = [_check_q_values(_as_array("q", q[label])) for label in (-1, 1)]
+        if per_class[0].ndim or per_class[1].ndim:
+            raise InvalidInput(f"q must be one number for each class. Got {dict(q)!r}.")
+        return np.where(y < 0, per_class[0], per_class[1])
+    values = _check_q_values(_as_array("q", q))
+    if values.ndim == 0:
+        return np.full(len(y), values)
+    if values.shape != y.shape:
+        raise InvalidInput(
+            f"q must be a number, one per class, or one for each of the {len(y)} examples. "
+            f"Got shape {values.shape}."
+        )
+    return values.copy()
+
+
+def _check_q_values(values: NDArray) -> NDArray[np.float64]:
+    if values.dtype.kind not in "fiu":
+        raise InvalidInput(
+            f"q must be a number, a mapping of the classes -1 and 1, or an array. Got {values!r}."
+        )
+    values = values.astype(np.float64)
+    bad = np.isnan(values) | (values > 0)
+    if bad.any():
+        raise InvalidInput(f"q must be at most 0. Got {values[bad].flat[0] if values.ndim else values}.")
+    # -inf means "never stop punishing": a height that no real margin reaches keeps the arithmetic finite.
+    return np.maximum(values, -1e100)
+
+
+def _check_sample_weight(sample_weight: ArrayLike | None, rows: int) -> NDArray[np.float64]:
+    """Shares of the examples in the mean: c_s / S with c of mean 1."""
+    if sample_weight is None:
+        return np.full(rows, 1.0 / rows)
+    weight = _as_array("sample_weight", sample_weight)
+    if weight.dtype.kind not in "fiub" or weight.shape != (rows,):
+        raise InvalidInput(
+            f"sample_weight must be {rows} numbers. Got shape {weight.shape}, dtype {weight.dtype}."
+        )
+    weight = weight.astype(np.float64)
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise InvalidInput("sample_weight must be finite and at least 0.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 0 < total < np.inf:
+        raise InvalidInput(f"sample_weight must have a positive finite sum. Got {total}.")
+    return weight / total
+
+
+def _check_range(name: str, given: Any, bits: int, size: int) -> Grid | None:
+    """The grid of a given range; None for "auto"."""
+    if isinstance(given, str):
+        if given != "auto":
+            raise InvalidInput(f'{name} must be "auto", (lo, hi) or two arrays. Got {given!r}.')
+        return None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise InvalidInput(f'{name} must be "auto", (lo, hi) or two arrays. Got {given!r}.')
+    return Grid.make(given[0], given[1], bits, size, name)

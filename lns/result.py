@@ -1,0 +1,110 @@
+"""What a search leaves behind: the solution and a record of every round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lns.rounds import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourhoodRecord:
+    """One neighbourhood of a round: what was chosen, its size, and what it brought on its own."""
+
+    kind: str
+    coding: str
+    background: str
+    width: float
+    heat: float
+    weights: NDArray[np.intp]
+    examples: NDArray[np.intp]
+    num_variables: int
+    num_couplers: int
+    reads: int
+    timings: dict[str, float]
+    objective: float
+
+    @classmethod
+    def of(cls, proposal: Proposal, objective: float) -> NeighbourhoodRecord:
+        """The record of a proposal."""
+        choice = proposal.choice
+        return cls(
+            choice.kind, choice.coding, choice.background, choice.width, choice.heat, choice.weights, proposal.batch,
+            proposal.num_variables, proposal.num_couplers, proposal.reads, proposal.timings, objective,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """One round: its neighbourhoods, its outcome, and where its time went."""
+
+    round: int
+    episode: int
+    rows: int
+    outcome: str
+    objective: float
+    best: float
+    seconds: float
+    select_time: float
+    solve_time: float
+    merge_time: float
+    neighbourhoods: tuple[NeighbourhoodRecord, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best solution of a run and the story of how it was found."""
+
+    objective: float
+    weights: NDArray[np.float64]
+    bias: float
+    codes: NDArray[np.int32]
+    flagged: NDArray[np.bool_]
+    rounds: list[RoundRecord]
+    stop_reason: str
+    wall_time: float
+    start_objective: float
+    start_time: float
+    solver: str
+    seed: int
+    num_variables: int = 0
+    history: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> int:
+        """Rounds whose candidate became the current solution."""
+        return sum(record.outcome != "reject" for record in self.rounds)
+
+    def times(self) -> dict[str, float]:
+        """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
+        total: dict[str, float] = {}
+        for record in self.rounds:
+            for name, value in (("select", record.select_time), ("merge", record.merge_time)):
+                total[name] = total.get(name, 0.0) + value
+            for one in record.neighbourhoods:
+                for name, value in one.timings.items():
+                    total[name] = total.get(name, 0.0) + value
+        return total
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        share = 100 * self.flagged.mean()
+        times = self.times()
+        whole = sum(times.values()) or 1.0
+        shares = ", ".join(f"{name} {100 * value / whole:.0f} %" for name, value in sorted(times.items()))
+        return "\n".join(
+            [
+                f"objective    {self.objective:.6f}  (start {self.start_objective:.6f})",
+                f"flagged      {int(self.flagged.sum()):,} of {len(self.flagged):,} examples ({share:.1f} %)",
+                f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted, stopped by {self.stop_reason}",
+                f"time         {self.wall_time:.1f} s  ({shares})",
+            ]
+        )
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,229 @@
+"""One neighbourhood, from choice to proposal: build its sub-QUBO, solve it, rank the reads, polish the best.
+
+Everything here is a function of the problem, the current codes, a `Choice` and a seed, so that it gives the
+same proposal wherever and whenever it runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lns import neighbourhood as nb
+from lns import subproblem
+from lns.grid import unpack_bits
+from lns.working_set import WorkingSet
+
+if TYPE_CHECKING:
+    from lns.problem import QLossProblem
+    from lns.solvers import Solver
+    from lns.state import State
+
+
+COLD = 0.02  # temperature at which a polish ends, in units of one example's share
+
+
+class Part:
+    """The examples that rounds look at: all of them, or a sample of very large data.
+
+    What a round proposes is judged on all examples afterwards, so a sample costs no exactness.
+    """
+
+    def __init__(self, problem: QLossProblem, codes: NDArray[np.int32], rows: int, seed: int) -> None:
+        self.rows = min(rows, problem.num_examples)
+        if self.rows < problem.num_examples:
+            order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
+            problem = problem.subset(np.sort(order[: self.rows]))
+        self.problem = problem
+        self.working = WorkingSet(problem)
+        self.working.set_partners(problem.state(codes).margins)
+
+    def view(self, codes: NDArray[np.int32], elites: list[NDArray[np.int32]]) -> View:
+        """What strategies may look at."""
+        return View(codes, lambda: self.problem.state(codes).gains(), self.working.partner, elites)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a strategy may look at when it chooses weights."""
+
+    codes: NDArray[np.int32]
+    gains: Callable[[], NDArray[np.float64]]  # exact gains of all single-level moves, computed on demand
+    partner: NDArray[np.integer]  # the most correlated weights of each weight
+    elites: list[NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a selector decided about one neighbourhood.
+
+    Parameters
+    ----------
+    kind
+        Name of the way the weights were chosen.
+    weights
+        Indices of the weights that get bits (N is the bias).
+    coding
+        ``"window"``: neighbouring levels; ``"stored"``: the paper's bits; ``"fusion"``: one bit per weight,
+        between its level now and its level in `other`.
+    background
+        ``"curvature"``, ``"pairwise"`` or ``"pinned"``.
+    width
+        Smoothing width of the curvature.
+    examples
+        How many examples get target bits.
+    heat
+        Temperature at which the polish begins, in units of one example's share 1/S; 0 for no polish.
+    other
+        Codes of another solution, for fusion.
+    """
+
+    kind: str
+    weights: NDArray[np.intp]
+    coding: str = "window"
+    bits: int = 2
+    background: str = "curvature"
+    width: float = 0.0
+    examples: int = 0
+    heat: float = 1.0
+    other: NDArray[np.int32] | None = None
+
+    @classmethod
+    def opening(cls, heat: float) -> Choice:
+        """No sub-QUBO, only a walk: how an episode begins."""
+        return cls("opening", np.empty(0, dtype=np.intp), heat=heat)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What came of a choice: codes worth merging, and how long each step took."""
+
+    codes: NDArray[np.int32]
+    choice: Choice
+    batch: NDArray[np.intp]
+    num_variables: int
+    num_couplers: int
+    reads: int
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+def make_neighbourhood(
+    problem: QLossProblem, codes: NDArray[np.int32], choice: Choice, rng: np.random.Generator
+) -> nb.Neighbourhood:
+    """The bits of a choice."""
+    if choice.coding == "window":
+        low = rng.integers(1 - 2**choice.bits, 1, len(choice.weights))
+        return nb.window(codes, problem.tops, choice.weights, choice.bits, low)
+    if choice.coding == "stored":
+        depth = [problem.bias_bits if i == problem.num_features else problem.weight_bits for i in choice.weights]
+        chosen = np.array([(i, k) for i, d in zip(choice.weights, depth, strict=True) for k in range(d)])
+        return nb.stored_bits(codes, chosen)
+    assert choice.other is not None
+    each = np.repeat(codes[None, :], len(choice.weights), axis=0)
+    each[np.arange(len(each)), choice.weights] = choice.other[choice.weights]
+    return nb.fusion(codes, each)
+
+
+def choose_examples(
+    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, count: int
+) -> NDArray[np.intp]:
+    """The examples most worth exact target bits: those the weights can push across m = q or m = 1.
+
+    The reach of an example is the furthest its margin can move in this neighbourhood. One whose case cannot
+    change is exactly quadratic already, so it gets no bits; among the others the nearest to an edge, measured
+    by their reach, come first.
+    """
+    if count == 0:
+        return np.empty(0, dtype=np.intp)
+    m = state.margins
+    edge = np.minimum(np.abs(m - problem.q), np.abs(m - 1.0))
+    near = np.argpartition(edge, min(8 * count, len(m) - 1))[: 8 * count]
+    moved = problem.steps[neighbourhood.weights] * np.abs(neighbourhood.directions)
+    reach = np.abs(problem.matrix.block(near, neighbourhood.weights)) @ (moved.T @ neighbourhood.reach)
+    can_change = edge[near] < reach
+    near, score = near[can_change], (edge[near] / np.maximum(reach, 1e-300))[can_change]
+    return np.sort(near[np.argsort(score, kind="stable")[:count]])
+
+
+def pairwise(
+    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood
+) -> subproblem.SubQubo:
+    """A sub-QUBO that is exact on all moves of one and of two bits: Q_ij = F(ij) - F(i) - F(j) + F(0)."""
+    n = neighbourhood.num_bits
+    first, second = np.triu_indices(n, 1)
+    settings = np.zeros((1 + n + len(first), n), dtype=np.int8)
+    settings[1 : n + 1] = np.eye(n, dtype=np.int8)
+    at = n + 1 + np.arange(len(first))
+    settings[at, first] = settings[at, second] = 1
+    values = state.evaluate(neighbourhood.codes(state.codes, settings, problem.tops))
+    zero, single = values[0], values[1 : n + 1]
+    quadratic = np.zeros((n, n))
+    quadratic[first, second] = values[n + 1 :] - single[first] - single[second] + zero
+    return subproblem.SubQubo(single - zero, quadratic + quadratic.T, float(zero), n)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A neighbourhood to run: from which codes, which choice, how long a polish, which seed."""
+
+    codes: NDArray[np.int32]
+    choice: Choice
+    polish_moves: int
+    seed: np.random.SeedSequence
+
+
+def propose(part: Part, solver: Solver, task: Task, deadline: float = math.inf) -> Proposal:
+    """Run one neighbourhood on a part of the data."""
+    problem, codes, choice = part.problem, task.codes, task.choice
+    clock, timings = perf_counter(), {}
+
+    def lap(name: str) -> None:
+        nonlocal clock
+        now = perf_counter()
+        timings[name], clock = now - clock, now
+
+    rng = np.random.default_rng(task.seed)
+    cand, batch, sizes = codes, np.empty(0, dtype=np.intp), (0, 0, 0)
+    if len(choice.weights):
+        state = problem.state(codes)
+        lap("objective")
+        sub, neighbourhood, batch = build(problem, state, choice, rng)
+        targets = unpack_bits(problem.best_target_codes(state.margins[batch], batch), problem.target_bits)
+        lap("build")
+        samples = solver(sub, np.append(neighbourhood.start, targets.ravel()), int(rng.integers(2**31)))
+        lap("solve")
+        reads = np.unique(samples[:, : sub.num_weight_bits], axis=0)
+        candidates = neighbourhood.codes(codes, reads, problem.tops)
+        candidates = candidates[(candidates != codes).any(axis=1)]
+        if len(candidates):
+            cand = candidates[np.argmin(state.evaluate(candidates))]
+        sizes = (sub.num_variables, sub.num_couplers, len(samples))
+        lap("rank")
+    if choice.heat > 0:
+        share = 1.0 / problem.num_examples
+        cold = min(COLD, choice.heat) * share
+        seed = int(rng.integers(2**31))
+        cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, deadline=deadline)
+        lap("polish")
+    return Proposal(cand, choice, batch, *sizes, timings)
+
+
+def build(
+    problem: QLossProblem, state: State, choice: Choice, rng: np.random.Generator
+) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
+    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits."""
+    neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
+    if choice.background == "pairwise":
+        return pairwise(problem, state, neighbourhood), neighbourhood, np.empty(0, dtype=np.intp)
+    batch = choose_examples(problem, state, neighbourhood, choice.examples)
+    if choice.background == "pinned":
+        background = subproblem.pinned(problem, state.margins)
+    else:
+        background = subproblem.curvature(problem, state.margins, choice.width)
+    return subproblem.build(problem, state, neighbourhood, batch, background), neighbourhood, batch

@@ -1,0 +1,136 @@
+"""Which weights, which coding and how much heat: the choice of neighbourhoods, learning from what has paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lns.accept import Outcome
+from lns.rounds import Choice, View
+
+
+Strategy = Callable[[View, int, np.random.Generator], NDArray[np.intp]]
+
+
+def random_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Any weights."""
+    return rng.choice(len(view.codes), size, replace=False)
+
+
+def promising_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Weights whose single-level moves cost least, with some luck."""
+    cost = view.gains().min(axis=1)
+    rank = np.empty(len(cost))
+    rank[np.argsort(cost, kind="stable")] = np.arange(len(cost))
+    return np.argsort(rank + rng.exponential(size, len(cost)), kind="stable")[:size]
+
+
+def correlated_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """A weight, those most correlated with it, those most correlated with them, and so on."""
+    chosen = [int(rng.integers(len(view.codes)))]
+    inside = set(chosen)
+    for i in chosen:  # grows while it is walked
+        for j in view.partner[i]:
+            if len(chosen) < size and int(j) not in inside:
+                inside.add(int(j))
+                chosen.append(int(j))
+    if len(chosen) < size:
+        rest = np.setdiff1d(np.arange(len(view.codes)), chosen)
+        chosen.extend(rng.choice(rest, size - len(chosen), replace=False).tolist())
+    return np.array(chosen, dtype=np.intp)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "random": random_weights,
+    "gain": promising_weights,
+    "block": correlated_weights,
+}
+
+REWARDS = {Outcome.BEST: 8.0, Outcome.BETTER: 4.0, Outcome.ACCEPT: 1.0, Outcome.REJECT: 0.0}
+
+
+@dataclass
+class Roulette:
+    """Options drawn in proportion to their recent rewards, none of them ever below a floor."""
+
+    options: list
+    memory: float = 0.95
+    floor: float = 0.2
+    scores: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scores = self.scores or [1.0] * len(self.options)
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """The index of an option."""
+        scores = np.maximum(self.scores, self.floor)
+        return int(rng.choice(len(scores), p=scores / scores.sum()))
+
+    def reward(self, index: int, value: float) -> None:
+        """Remember what an option brought."""
+        self.scores[index] = self.memory * self.scores[index] + (1 - self.memory) * value
+
+
+class AdaptiveSelector:
+    """Draws the kind of neighbourhood, its size and its heat by roulette.
+
+    Parameters
+    ----------
+    max_bits
+        Largest number of weight bits that a round may have.
+    max_examples
+        Largest number of examples with target bits.
+    """
+
+    HEATS = (0.1, 0.3, 1.0, 3.0, 10.0)
+    WIDTHS = (0.0, 0.3, 1.0)
+
+    def __init__(self, num_codes: int, max_bits: int, max_examples: int, background: str, coding: str) -> None:
+        largest = max(1, min(num_codes, max_bits // 2))
+        sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
+        self.kinds = Roulette([*STRATEGIES, "fusion"])
+        self.sizes = Roulette(sizes)
+        self.heats = Roulette(list(self.HEATS))
+        self.widths = Roulette(list(self.WIDTHS))
+        self.max_bits, self.max_examples, self.background, self.coding = max_bits, max_examples, background, coding
+        self._drawn: list[tuple[int, int, int, int]] = []
+
+    def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
+        """As many choices as asked for."""
+        self._drawn = [
+            (self.kinds.draw(rng), self.sizes.draw(rng), self.heats.draw(rng), self.widths.draw(rng))
+            for _ in range(count)
+        ]
+        return [self._choice(view, *drawn, rng) for drawn in self._drawn]
+
+    def _choice(self, view: View, kind_at: int, size_at: int, heat_at: int, width_at: int, rng: np.random.Generator) -> Choice:
+        kind, size = self.kinds.options[kind_at], self.sizes.options[size_at]
+        heat, width = self.heats.options[heat_at], self.widths.options[width_at]
+        if kind == "fusion":
+            others = [elite for elite in view.elites if (elite != view.codes).any()]
+            if others:
+                other = others[rng.integers(len(others))]
+                differ = np.flatnonzero(other != view.codes)
+                weights = rng.permutation(differ)[: self.max_bits]
+                return Choice("fusion", np.sort(weights), "fusion", 1, self.background, width, self.max_examples, heat, other)
+            kind = "random"
+        weights = np.sort(STRATEGIES[kind](view, size, rng))
+        return Choice(kind, weights, self.coding, 2, self.background, width, self.max_examples, heat)
+
+    def update(self, rewards: list[float]) -> None:
+        """Learn from the outcome of each choice of the last call."""
+        for drawn, reward in zip(self._drawn, rewards, strict=True):
+            for wheel, index in zip((self.kinds, self.sizes, self.heats, self.widths), drawn, strict=True):
+                wheel.reward(index, reward)
+
+    def state(self) -> Mapping[str, list[float]]:
+        """What has been learnt, for checkpoints."""
+        return {name: list(getattr(self, name).scores) for name in ("kinds", "sizes", "heats", "widths")}
+
+    def restore(self, state: Mapping[str, list[float]]) -> None:
+        """Go on with what had been learnt."""
+        for name, scores in state.items():
+            getattr(self, name).scores = list(scores)

@@ -1,0 +1,154 @@
+"""From a neighbourhood and a state to a sub-QUBO.
+
+The batch's examples have their target bits, exactly as in the full QUBO. Every other example enters as a
+quadratic function of its margin, the background:
+
+``pinned``     its target stays where it is: p_s (m_s - t_s)². The literal restriction of the full QUBO. Each
+               fixed target holds its margin in place, so little moves once S is large against the batch.
+``curvature``  slope and curvature of its collapsed loss, optionally smoothed over a width σ of margins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dimod
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+if TYPE_CHECKING:
+    from lns.neighbourhood import Neighbourhood
+    from lns.problem import QLossProblem
+    from lns.state import State
+
+
+@dataclass(frozen=True)
+class SubQubo:
+    """Arrays of a sub-QUBO: weight bits first, then the target bits of each batch example.
+
+    ``energy = linear·x + x·quadratic·x / 2 + offset`` with a symmetric `quadratic` of zero diagonal: the
+    objective itself, as far as the background knows it.
+    """
+
+    linear: NDArray[np.float64]
+    quadratic: NDArray[np.float64]
+    offset: float
+    num_weight_bits: int
+
+    @classmethod
+    def from_hessian(cls, linear: NDArray, hessian: NDArray, offset: float, num_weight_bits: int) -> SubQubo:
+        """Fold the diagonal into the linear part: x² = x for bits."""
+        quadratic = hessian.copy()
+        np.fill_diagonal(quadratic, 0.0)
+        return cls(linear + 0.5 * np.diag(hessian), quadratic, float(offset), num_weight_bits)
+
+    @property
+    def num_variables(self) -> int:
+        """Weight bits and target bits."""
+        return len(self.linear)
+
+    @property
+    def num_couplers(self) -> int:
+        """Non-zero couplers."""
+        return int(np.count_nonzero(self.quadratic)) // 2
+
+    def energies(self, samples: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Energies of samples, (K, n) -> (K,)."""
+        x = np.asarray(samples, dtype=np.float64)
+        return x @ self.linear + 0.5 * np.sum((x @ self.quadratic) * x, axis=1) + self.offset
+
+    def to_bqm(self) -> dimod.BinaryQuadraticModel:
+        """As a dimod model over variables 0 ... n - 1."""
+        row, col = np.nonzero(np.triu(self.quadratic))
+        couplers = (row, col, self.quadratic[row, col])
+        return dimod.BinaryQuadraticModel.from_numpy_vectors(self.linear, couplers, self.offset, "BINARY")
+
+
+@dataclass(frozen=True)
+class Background:
+    """Every example as value + slope δ + bend δ²/2 in the change δ of its margin, shares included."""
+
+    value: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    bend: NDArray[np.float64]
+
+
+def pinned(problem: QLossProblem, m: NDArray, target_codes: NDArray[np.integer] | None = None) -> Background:
+    """Targets fixed (by default at their best levels): p_s [(m_s - t_s)² + (1 - q_s)² (1 - msb_s)]."""
+    if target_codes is None:
+        target_codes = problem.best_target_codes(m)
+    p, gap = problem.share, m - problem.target_grid.values(target_codes[:, None])[:, 0]
+    below = target_codes < 2 ** (problem.target_bits - 1)
+    return Background(p * (gap**2 + problem.cap * below), 2 * p * gap, 2 * p)
+
+
+def curvature(problem: QLossProblem, m: NDArray, width: float | NDArray = 0.0) -> Background:
+    """The collapsed loss to second order, its derivatives smoothed over a Gaussian of margins of this width.
+
+    With u = 1 - m the loss is u² for 0 < u < 1 - q and constant outside. Smoothing by σ gives, in closed
+    form, the expected slope -2 E[u; 0 < u < 1 - q] and its derivative, which is negative around m = q: the
+    model then knows that giving an example up can pay. Width 0 is exact wherever no case changes.
+    """
+    p, u, top = problem.share, 1.0 - m, 1.0 - problem.q
+    value = p * np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
+    if np.all(np.asarray(width) == 0):
+        inside = (u > 0) & (u < top)
+        return Background(value, np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0))
+    sigma = np.maximum(width, 1e-9)
+    high, low = np.minimum((top - u) / sigma, 1e9), -u / sigma
+    mass = ndtr(high) - ndtr(low)
+    peak_high, peak_low = (np.exp(-0.5 * np.square(z)) / np.sqrt(2 * np.pi) for z in (high, low))
+    mean = u * mass - sigma * (peak_high - peak_low)
+    bend = 2 * (mass - np.where(peak_high > 0, top, 0.0) * peak_high / sigma)
+    return Background(value, -2 * p * mean, p * bend)
+
+
+def build(
+    problem: QLossProblem,
+    state: State,
+    neighbourhood: Neighbourhood,
+    batch: NDArray[np.integer],
+    background: Background,
+) -> SubQubo:
+    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others."""
+    batch = np.asarray(batch, dtype=np.intp)
+    outside = np.ones(problem.num_examples)
+    outside[batch] = 0.0
+    moved_weights = neighbourhood.directions * problem.steps[neighbourhood.weights]  # (D, W)
+    second, first = problem.matrix.moments(
+        neighbourhood.weights, background.bend * outside, background.slope * outside * problem.y
+    )
+    penalty = np.where(neighbourhood.weights < problem.num_features, problem.lam, 0.0)  # the bias is free
+    w = np.append(state.weights, 0.0)
+    second[np.diag_indices_from(second)] += 2 * penalty
+    first += 2 * penalty * w[neighbourhood.weights]
+    gradient, hessian = moved_weights @ first, moved_weights @ second @ moved_weights.T
+    offset = background.value @ outside + problem.lam * (w @ w)
+
+    # From steps along directions to bits: steps = base + spread·x.
+    base, spread = neighbourhood.base.astype(np.float64), neighbourhood.spread.astype(np.float64)
+    linear = spread.T @ (gradient + hessian @ base)
+    quadratic = spread.T @ hessian @ spread
+    offset += gradient @ base + 0.5 * base @ hessian @ base
+    if not len(batch):
+        return SubQubo.from_hessian(linear, quadratic, offset, len(linear))
+
+    p, cap = problem.share[batch], problem.cap[batch]
+    per_step = (problem.matrix.block(batch, neighbourhood.weights) * problem.y[batch, None]) @ moved_weights.T
+    per_bit = per_step @ spread
+    # p_s [(gap_s + per_bit_s·x - τ·z_s)² + (1 - q_s)² (1 - msb_s)], gap_s to the lowest target level.
+    tau = problem.target_grid.bit_values[0]
+    gap = state.margins[batch] + per_step @ base - problem.target_grid.lo[0]
+    n, count, d = len(linear), len(batch), len(tau)
+    target_linear = -2 * (p * gap)[:, None] * tau
+    target_linear[:, -1] -= p * cap
+    full = np.zeros((n + count * d,) * 2)
+    full[:n, :n] = quadratic + 2 * per_bit.T @ (per_bit * p[:, None])
+    full[:n, n:] = ((-2 * p[:, None] * per_bit).T[:, :, None] * tau).reshape(n, -1)
+    full[n:, :n] = full[:n, n:].T
+    own = full[n:, n:].reshape(count, d, count, d)
+    own[np.arange(count), :, np.arange(count), :] = 2 * p[:, None, None] * np.outer(tau, tau)
+    linear = np.concatenate([linear + 2 * (p * gap) @ per_bit, target_linear.ravel()])
+    return SubQubo.from_hessian(linear, full, offset + p @ (gap**2 + cap), n)

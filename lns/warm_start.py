@@ -1,0 +1,96 @@
+"""Where a search begins: the continuous problem, followed from its convex end to the wanted q.
+
+With q = -∞ the loss is the squared hinge and its minimum is unique. Raising q in stages, each started from
+the minimum of the one before, lands near a good basin of the non-convex problem in seconds. The result also
+says how large each weight wants to be, and so where the levels of its grid should lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from lns.grid import Grid, weight_bound, weights_around
+
+if TYPE_CHECKING:
+    from lns.problem import QLossProblem
+
+# How far below the wanted q each stage truncates the loss.
+STAGES = (np.inf, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)
+MAX_WHITENED = 2_000
+PATH_ROWS = 50_000  # the path runs on at most so many rows; the last stage then runs on all of them
+
+
+def whitening(problem: QLossProblem) -> NDArray[np.float64]:
+    """A matrix T such that the square loss is round in the coordinates z of (w, b) = T z.
+
+    L-BFGS then needs a tenth of the iterations on correlated features. Beyond MAX_WHITENED features only the
+    scales are evened out.
+    """
+    n = problem.num_features
+    if n > MAX_WHITENED:
+        return np.diag(
+            1.0 / np.sqrt(np.append(problem.matrix.squared_column_means(problem.share), 1.0) + 1e-12)
+        )
+    gram, _ = problem.matrix.moments(np.arange(n + 1), problem.share, problem.share)
+    gram[np.diag_indices(n)] += problem.lam
+    diagonal = np.diag_indices(n + 1)
+    gram[diagonal] = gram[diagonal] * (1 + 1e-6) + 1e-12  # constant, repeated or empty columns
+    return solve_triangular(cholesky(gram), np.eye(n + 1))
+
+
+def minimise(
+    problem: QLossProblem, w: NDArray, b: float, transform: NDArray, shift: float = 0.0, iterations: int = 100
+) -> tuple[NDArray[np.float64], float]:
+    """A local minimum of the continuous objective with q lowered by `shift`, by L-BFGS."""
+    matrix, y, p, lam = problem.matrix, problem.y, problem.share, problem.lam
+    top = 1.0 - problem.q + shift  # the u = 1 - m at which the loss stops growing
+
+    def value_and_gradient(z: NDArray) -> tuple[float, NDArray]:
+        solution = transform @ z
+        w, b = solution[:-1], solution[-1]
+        u = np.clip(1.0 - y * (matrix.dot(w) + b), 0.0, top)
+        slope = -2.0 * p * y * np.where(u < top, u, 0.0)
+        gradient = np.append(matrix.transposed_dot(slope) + 2 * lam * w, slope.sum())
+        return float(p @ np.square(u)) + lam * float(w @ w), transform.T @ gradient
+
+    start = np.linalg.solve(transform, np.append(w, b))
+    options: Any = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-9, "gtol": 1e-7}
+    found = transform @ minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
+    return found[:-1], float(found[-1])
+
+
+def continuous_path(
+    problem: QLossProblem, stages: Sequence[float] = STAGES, seed: int = 0
+) -> tuple[NDArray[np.float64], float]:
+    """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
+    rows = problem.num_examples
+    part = problem
+    if rows > PATH_ROWS:
+        chosen = np.random.default_rng(seed).choice(rows, PATH_ROWS, replace=False)
+        part = problem.subset(np.sort(chosen))
+    w, b = np.zeros(problem.num_features), 0.0
+    transform = whitening(part)
+    for shift in stages:  # all but the last need only be near their minimum
+        w, b = minimise(part, w, b, transform, shift, iterations=100 if shift == 0 else 40)
+    if part is not problem:
+        w, b = minimise(problem, w, b, transform, iterations=30)
+    return w, b
+
+
+def automatic_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
+    """Intervals for ``"auto"`` ranges: per weight around the continuous solution, and around its bias."""
+    w, b = problem.warm_start
+    # A weight that the continuous solution leaves at zero gets the interval in which one level changes the
+    # objective by about 1e-4 of itself.
+    sensitivity = np.sqrt(problem.matrix.squared_column_means(problem.share)) + 1e-12
+    floor = np.minimum(0.05 / sensitivity, weight_bound(problem.lam))
+    weights = weights_around(w, floor, problem.lam, problem.weight_bits)
+    reach = max(2.0, 0.5 * abs(b))
+    bias = Grid.make(b - reach, b + reach, problem.bias_bits, 1, "bias_range")
+    return weights, bias

@@ -1,0 +1,8 @@
+"""Solvers of sub-QUBOs: one protocol, a registry, and ready-made ones."""
+
+from lns.solvers._protocol import Solver
+from lns.solvers._registry import SOLVERS, make_solver, register
+from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
+from lns.solvers.exact import Exact
+
+__all__ = ["SOLVERS", "Annealing", "Descent", "DimodSolver", "Exact", "Solver", "Tabu", "make_solver", "register"]

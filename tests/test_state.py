@@ -1,0 +1,215 @@
+"""Tests of the search state: incremental updates against recomputation."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import slow_reference as slow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lns.errors import EnergyMismatchError, InvalidInput
+from lns.problem import QLossProblem
+from lns.state import State
+
+
+@settings(deadline=None)
+@given(slow.problems_with_codes())
+def test_objective_and_margins_of_codes(case):
+    """Tests a new state against the formula."""
+    problem, codes = case
+    state = State(problem, codes)
+    w, b = problem.values(codes)
+    assert state.objective == pytest.approx(slow.objective(problem, w, b), rel=1e-9)
+    np.testing.assert_allclose(state.margins, slow.margins(problem, w, b), atol=1e-12)
+
+
+@settings(deadline=None)
+@given(slow.problems_with_codes())
+def test_gains_equal_recomputation_for_every_move(case):
+    """Tests each single-level move against the objective before and after it."""
+    problem, codes = case
+    state = State(problem, codes)
+    gains = state.gains()
+    assert gains.shape == (problem.num_features + 1, 2)
+    for i in range(len(codes)):
+        for k, step in enumerate((-1, 1)):
+            moved = codes.copy()
+            moved[i] += step
+            if 0 <= moved[i] <= problem.tops[i]:
+                after = slow.objective(problem, *problem.values(moved))
+                assert gains[i, k] == pytest.approx(after - state.objective, abs=1e-10)
+            else:
+                assert gains[i, k] == np.inf
+
+
+@settings(deadline=None)
+@given(slow.problems_with_codes(), st.data())
+def test_apply_equals_a_fresh_state(case, data):
+    """Tests that a chain of moves ends where a new state at the last codes begins."""
+    problem, codes = case
+    state = State(problem, codes)
+    for _ in range(3):
+        target = np.array([data.draw(st.integers(0, int(top))) for top in problem.tops])
+        state.apply(target)
+    fresh = State(problem, target)
+    np.testing.assert_array_equal(state.codes, fresh.codes)
+    np.testing.assert_allclose(state.margins, fresh.margins, atol=1e-12)
+    assert state.objective == pytest.approx(fresh.objective, abs=1e-12)
+    state.check()
+
+
+@settings(deadline=None)
+@given(slow.problems_with_codes(), st.data())
+def test_evaluate_equals_the_objective_one_by_one(case, data):
+    """Tests the batch evaluation against single objectives, unchanged candidates included."""
+    problem, codes = case
+    others = [[data.draw(st.integers(0, int(top))) for top in problem.tops] for _ in range(3)]
+    candidates = np.array([codes, *others])
+    expected = [slow.objective(problem, *problem.values(c)) for c in candidates]
+    np.testing.assert_allclose(State(problem, codes).evaluate(candidates), expected, rtol=1e-9)
+
+
+def test_evaluate_of_no_candidates_is_empty(blob_problem):
+    """Tests the smallest batch."""
+    assert blob_problem.state().evaluate(np.zeros((0, 6), dtype=int)).shape == (0,)
+
+
+def test_apply_of_the_same_codes_changes_nothing(blob_problem):
+    """Tests the empty move."""
+    state = blob_problem.state()
+    objective, margins = state.objective, state.margins.copy()
+    state.apply(state.codes)
+    assert state.objective == pytest.approx(objective, rel=1e-14)
+    np.testing.assert_array_equal(state.margins, margins)
+
+
+def test_evaluate_and_gains_do_not_move_the_state(blob_problem):
+    """Tests that only `apply` changes a state."""
+    state = blob_problem.state()
+    before = state.codes.copy(), state.margins.copy(), state.objective
+    state.gains()
+    state.evaluate(state.codes[None, :] + 1)
+    np.testing.assert_array_equal(state.codes, before[0])
+    np.testing.assert_array_equal(state.margins, before[1])
+    assert state.objective == before[2]
+
+
+def test_a_copy_is_independent(blob_problem):
+    """Tests that moving the copy leaves the original where it was."""
+    state = blob_problem.state()
+    objective = state.objective
+    other = state.copy()
+    other.apply(state.codes + 1)
+    assert state.objective == objective
+    state.check()
+    other.check()
+
+
+def test_refresh_forgets_the_rounding_history(blob_problem):
+    """Tests that a refreshed state is bit for bit a fresh one."""
+    state = blob_problem.state()
+    for step in (1, -1, 1, 1, -1, -1) * 5:
+        state.apply(state.codes + step)
+    state.refresh()
+    fresh = State(blob_problem, state.codes)
+    assert state.objective == fresh.objective
+    np.testing.assert_array_equal(state.margins, fresh.margins)
+
+
+def test_a_thousand_moves_stay_exact(blob_problem):
+    """Tests that incremental updates do not drift."""
+    rng = np.random.default_rng(0)
+    state = blob_problem.state()
+    for _ in range(1000):
+        codes = state.codes.copy()
+        i = rng.integers(len(codes))
+        codes[i] = rng.integers(blob_problem.tops[i] + 1)
+        state.apply(codes)
+    state.check(tolerance=1e-12)
+
+
+def test_a_tampered_objective_is_found(blob_problem):
+    """Tests that check() raises with both values and the place."""
+    state = blob_problem.state()
+    right = state.objective
+    state.objective += 1e-6
+    with pytest.raises(
+        EnergyMismatchError, match=r"kept by the search state is .* recomputing it gives"
+    ) as caught:
+        state.check()
+    assert caught.value.expected == pytest.approx(right)
+    assert caught.value.got == state.objective
+
+
+def test_rounding_is_no_mismatch(blob_problem):
+    """Tests the other side of the tolerance."""
+    state = blob_problem.state()
+    state.objective += 1e-11
+    state.check()
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ([-1, 0, 0, 0, 0, 0], r"codes\[0\] must lie in \[0, 15\]\. Got -1"),
+        ([0, 16, 0, 0, 0, 0], r"codes\[1\] must lie in \[0, 15\]\. Got 16"),
+        ([0, 0, 0, 0, 0, 256], r"codes\[5\] must lie in \[0, 255\]\. Got 256"),
+        ([2**32, 0, 0, 0, 0, 0], r"codes\[0\] must lie in \[0, 15\]\. Got 4294967296"),
+        (np.array([2**63, 0, 0, 0, 0, 0], dtype=np.uint64), r"codes\[0\] must lie in \[0, 15\]"),
+        ([2**70, 0, 0, 0, 0, 0], r"codes must be 6 integers, bias last\. Got shape \(6,\), dtype object"),
+        ([0.0] * 6, r"codes must be 6 integers, bias last\. Got shape \(6,\), dtype float64"),
+        ([0] * 5, r"codes must be 6 integers, bias last\. Got shape \(5,\)"),
+        ([[0], [0, 0]], r"codes must be 6 integers, bias last"),
+    ],
+)
+def test_codes_off_the_grid_are_refused(blob_problem, codes, message):
+    """Tests that the first wrong code is named, that integers do not overflow, and that nothing moves."""
+    state = blob_problem.state()
+    before = state.codes.copy()
+    with pytest.raises(InvalidInput, match="^" + message):
+        state.apply(codes)
+    np.testing.assert_array_equal(state.codes, before)
+    state.check()
+
+
+def test_codes_on_the_edge_of_the_grid_are_accepted(blob_problem):
+    """Tests the largest and the smallest codes."""
+    state = blob_problem.state(blob_problem.tops)
+    state.apply(np.zeros(6, dtype=np.uint8))
+    state.check()
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([[0, 0]], r"candidates must be integer codes of shape \(K, 6\)\. Got \(1, 2\)"),
+        ([0] * 6, r"candidates must be integer codes"),
+        ([[0.5] * 6], r"candidates must be integer codes"),
+        ([[0] * 5 + [256]], r"candidates must lie on the grid"),
+        ([[-1] + [0] * 5], r"candidates must lie on the grid"),
+    ],
+)
+def test_candidates_off_the_grid_are_refused(blob_problem, candidates, message):
+    """Tests shapes, types and levels of a batch."""
+    with pytest.raises(InvalidInput, match="^" + message):
+        blob_problem.state().evaluate(np.array(candidates))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_problem_and_state_add_at_most_eight_vectors(order):
+    """Tests that the data is held once: peak memory stays below 8 vectors of length S and 2 MB."""
+    rows = 300_000
+    X = np.asarray(np.random.default_rng(0).random((rows, 12), dtype=np.float32), order=order)
+    y = np.where(np.arange(rows) % 3, 1.0, -1.0)
+    tracemalloc.start()
+    problem = QLossProblem(X, y, weight_range=(-1, 1), bias_range=(-1, 1))
+    state = problem.state()
+    state.gains()
+    state.apply(state.codes + 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shares_memory(problem.matrix.X, X)
+    assert peak < 8 * 8 * rows + 2 * 2**20

@@ -1,0 +1,259 @@
+"""Tests of sub-QUBOs: against the full model, and against the collapsed objective."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import slow_reference as slow
+from hybrid.utils import bqm_induced_by
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lns import neighbourhood as nb
+from lns import subproblem
+from lns.grid import unpack_bits
+from lns.problem import QLossProblem
+from lns.qubo import labels
+from lns.state import State
+
+
+@st.composite
+def restrictions(draw):
+    """A small problem, codes of weights and targets, some of its weight bits and some of its examples."""
+    problem, codes = draw(slow.problems_with_codes())
+    count = problem.num_examples
+    targets = draw(st.lists(st.integers(0, problem.target_grid.top), min_size=count, max_size=count))
+    depth = [problem.weight_bits] * problem.num_features + [problem.bias_bits]
+    every = [(i, k) for i, bits in enumerate(depth) for k in range(bits)]
+    chosen = draw(st.lists(st.sampled_from(every), min_size=1, max_size=6, unique=True))
+    batch = draw(st.lists(st.integers(0, count - 1), max_size=count, unique=True))
+    return problem, codes, np.array(targets), np.array(chosen), np.array(batch, dtype=int)
+
+
+def restrict(problem, codes, targets, chosen, batch):
+    """The sub-QUBO of stored bits with pinned targets, its variables in the full model, the full sample."""
+    state = State(problem, codes)
+    sub = subproblem.build(
+        problem,
+        state,
+        nb.stored_bits(state.codes, chosen),
+        batch,
+        subproblem.pinned(problem, state.margins, targets),
+    )
+    weight_labels = [("b", k) if i == problem.num_features else ("w", i, k) for i, k in chosen.tolist()]
+    variables = weight_labels + [("t", s, k) for s in batch.tolist() for k in range(problem.target_bits)]
+    bits = [unpack_bits(codes[:-1], problem.weight_bits), unpack_bits(codes[-1:], problem.bias_bits)]
+    bits.append(unpack_bits(targets, problem.target_bits))
+    sample = dict(zip(labels(problem), np.concatenate([b.ravel() for b in bits]).tolist(), strict=True))
+    return sub, variables, sample
+
+
+@settings(deadline=None)
+@given(restrictions())
+def test_the_sub_qubo_is_the_induced_one(case):
+    """Tests every coefficient against dwave-hybrid's restriction of the full model, to 1e-9 relative."""
+    sub, variables, sample = restrict(*case)
+    bqm = case[0].to_bqm()
+    induced = bqm_induced_by(bqm, variables, sample)
+    scale = max(1e-30, *np.abs(list(bqm.linear.values())), *np.abs(list(bqm.quadratic.values()) or [0.0]))
+    for a, name in enumerate(variables):
+        assert sub.linear[a] == pytest.approx(induced.linear[name], rel=1e-9, abs=1e-9 * scale)
+        for c, other in enumerate(variables[:a]):
+            expected = induced.quadratic.get((name, other), 0.0) if other in induced.adj[name] else 0.0
+            assert sub.quadratic[a, c] == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
+
+
+@settings(deadline=None)
+@given(restrictions(), st.randoms(use_true_random=False))
+def test_sub_energies_are_full_energies(case, random):
+    """Tests that the offset is right too: the energy of an answer is that of the completed full sample."""
+    sub, variables, sample = restrict(*case)
+    bqm = case[0].to_bqm()
+    assert sub.num_variables == len(variables)
+    for _ in range(5):
+        bits = [random.randint(0, 1) for _ in variables]
+        completed = {**sample, **dict(zip(variables, bits, strict=True))}
+        assert sub.energies(np.array([bits]))[0] == pytest.approx(bqm.energy(completed), rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(restrictions())
+def test_the_dimod_form_has_the_same_energies(case):
+    """Tests `SubQubo.to_bqm` and the symmetry of the arrays."""
+    sub, variables, _ = restrict(*case)
+    bits = np.resize([1, 0, 1, 1, 0], (3, len(variables)))
+    bqm = sub.to_bqm()
+    np.testing.assert_allclose(sub.energies(bits), bqm.energies((bits, range(len(variables)))), atol=1e-9)
+    np.testing.assert_allclose(sub.quadratic, sub.quadratic.T)
+    assert not np.diag(sub.quadratic).any()
+    assert sub.num_couplers == bqm.num_interactions
+
+
+def test_pinned_targets_are_the_best_by_default(blob_problem):
+    """Tests the default of `pinned`."""
+    m = blob_problem.state().margins
+    given_ = subproblem.pinned(blob_problem, m, blob_problem.best_target_codes(m))
+    default = subproblem.pinned(blob_problem, m)
+    np.testing.assert_array_equal(given_.value, default.value)
+    np.testing.assert_array_equal(given_.slope, default.slope)
+
+
+# ---- the collapsed loss as background --------------------------------------------------------------------
+
+
+@pytest.fixture
+def steady(layout):
+    """Examples whose case no small move changes: margins near 3, -3 and 0 with q = -1."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-4, 5, size=(30, 4)) / 32
+    X[:, 0] = np.repeat([3.0, -3.0, 0.0], 10)
+    y = np.where(np.arange(30) % 2, 1, -1)
+    X[:, 0] *= y
+    ranges = {"weight_range": (-1, 2), "weight_bits": 4, "bias_range": (-0.1, 0.1), "bias_bits": 4}
+    problem = QLossProblem(layout(X), y, q=-1.0, lam=0.05, **ranges)
+    return problem, State(problem, np.array([10, 5, 5, 5, 8]))  # the first weight is 1
+
+
+def test_windows_are_exact_when_no_case_changes(steady):
+    """Tests that curvature of width 0 gives the true objective of every answer of a window."""
+    problem, state = steady
+    space = nb.window(state.codes, problem.tops, np.array([1, 2, 4]), 2, np.array([-1, -2, 0]))
+    background = subproblem.curvature(problem, state.margins)
+    sub = subproblem.build(problem, state, space, np.array([], dtype=int), background)
+    bits = slow.all_bits(space.num_bits)
+    np.testing.assert_allclose(
+        sub.energies(bits), state.evaluate(space.codes(state.codes, bits, problem.tops))
+    )
+
+
+def test_fusion_is_exact_when_no_case_changes(steady):
+    """Tests the same for one bit per proposal, with proposals that overlap."""
+    problem, state = steady
+    changes = np.array([[0, 1, 0, 2, 0], [0, -1, 3, 0, 1], [0, 0, 0, -1, 2]])
+    space = nb.fusion(state.codes, (state.codes + changes).astype(np.int32))
+    background = subproblem.curvature(problem, state.margins)
+    sub = subproblem.build(problem, state, space, np.array([], dtype=int), background)
+    bits = slow.all_bits(3)
+    np.testing.assert_allclose(
+        sub.energies(bits), state.evaluate(space.codes(state.codes, bits, problem.tops))
+    )
+
+
+@pytest.fixture
+def even():
+    """Margins that are even integers for all codes, on target levels -14, -12, ..., 16, with q = 0."""
+    X = np.array([[2.0, -2.0], [0.0, 2.0], [-2.0, 2.0]])
+    ranges = {"weight_bits": 2, "weight_range": (0, 3), "bias_bits": 1, "bias_range": (-2, 0)}
+    return QLossProblem(X, [1, -1, 1], q=0.0, lam=0.01, target_bits=4, target_span=30.0, **ranges)
+
+
+def least_over_targets(sub, weight_bits, target_bits):
+    """The energy of weight bits with the target bits of each example at their best, all of them tried."""
+    count = (sub.num_variables - len(weight_bits)) // target_bits
+    bits = np.concatenate([weight_bits, np.zeros(count * target_bits, dtype=np.int8)])
+    for s in range(count):  # targets of different examples are not coupled
+        trials = np.repeat(bits[None, :], 2**target_bits, axis=0)
+        own = slice(len(weight_bits) + s * target_bits, len(weight_bits) + (s + 1) * target_bits)
+        trials[:, own] = slow.all_bits(target_bits)
+        bits = trials[np.argmin(sub.energies(trials))]
+    return sub.energies(bits[None, :])[0]
+
+
+def test_with_all_examples_in_the_batch_the_sub_qubo_is_the_objective(even):
+    """Tests that exact targets for all examples give the true objective, if their levels fit."""
+    state = State(even, np.array([1, 2, 0]))
+    space = nb.window(state.codes, even.tops, np.arange(3), 1, np.zeros(3, dtype=int))
+    background = subproblem.curvature(even, state.margins, width=0.3)
+    sub = subproblem.build(even, state, space, np.arange(3), background)
+    answers = slow.all_bits(space.num_bits)
+    least = [least_over_targets(sub, bits, 4) for bits in answers]
+    np.testing.assert_allclose(
+        least, state.evaluate(space.codes(state.codes, answers, even.tops)), atol=1e-12
+    )
+
+
+@settings(deadline=None, max_examples=30)
+@given(slow.problems_with_codes(max_target_bits=3))
+def test_with_all_examples_in_the_batch_no_answer_is_below_the_objective(case):
+    """Tests that targets on a grid only ever add to the objective."""
+    problem, codes = case
+    state = State(problem, codes)
+    space = nb.stored_bits(state.codes, np.array([[0, 0], [problem.num_features, 0]]))
+    background = subproblem.curvature(problem, state.margins)
+    sub = subproblem.build(problem, state, space, np.arange(problem.num_examples), background)
+    answers = slow.all_bits(2)
+    least = [least_over_targets(sub, bits, problem.target_bits) for bits in answers]
+    assert (least >= state.evaluate(space.codes(state.codes, answers, problem.tops)) - 1e-9).all()
+
+
+def test_the_batch_is_exact_beside_a_background(steady):
+    """Tests that batch and background add up: an example in the batch only has its target freed."""
+    problem, state = steady
+    space = nb.window(state.codes, problem.tops, np.array([1, 2]), 1, np.zeros(2, dtype=int))
+    background = subproblem.pinned(problem, state.margins)
+    batch = np.array([3, 17, 25])
+    alone = subproblem.build(problem, state, space, np.array([], dtype=int), background)
+    mixed = subproblem.build(problem, state, space, batch, background)
+    best = unpack_bits(problem.best_target_codes(state.margins)[batch], problem.target_bits).ravel()
+    bits = slow.all_bits(space.num_bits)
+    completed = np.column_stack([bits, np.tile(best, (len(bits), 1))])
+    np.testing.assert_allclose(mixed.energies(completed), alone.energies(bits))
+
+
+# ---- smoothing -------------------------------------------------------------------------------------------
+
+
+def smoothed(m, q, sigma):
+    """Slope and bend of the loss, averaged over a Gaussian of margins by a fine sum.
+
+    The slope is E[L'(m + σz)]; the bend is E[L(m + σz) (z² - 1)] / σ², which needs no derivative.
+    """
+    z = np.linspace(-12, 12, 400_001)
+    mass = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    u = 1 - (m + sigma * z)
+    derivative = np.where((u > 0) & (u < 1 - q), -2 * u, 0.0)
+    loss = np.minimum(np.maximum(u, 0) ** 2, (1 - q) ** 2)
+    return derivative @ mass, (loss * (z**2 - 1)) @ mass / sigma**2
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("m", [-3.0, -0.6, -0.5, -0.4, 0.2, 0.95, 1.0, 1.1, 4.0])
+def test_smoothed_curvature_equals_quadrature(m, sigma):
+    """Tests slope and bend against numerical smoothing, around both seams of the loss."""
+    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))
+    background = subproblem.curvature(problem, np.full(2, m), sigma)
+    slope, bend = smoothed(m, -0.5, sigma)
+    assert background.slope[0] == pytest.approx(slope / 2, abs=1e-4)
+    assert background.bend[0] == pytest.approx(bend / 2, abs=1e-4)
+
+
+def test_the_bend_is_negative_around_q():
+    """Tests that the model knows that giving an example up can pay."""
+    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))
+    assert (subproblem.curvature(problem, np.full(2, -0.5), 0.2).bend < 0).all()
+
+
+def test_each_example_may_have_its_own_width():
+    """Tests widths as a vector."""
+    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))
+    both = subproblem.curvature(problem, np.zeros(2), np.array([0.1, 0.7]))
+    for s, sigma in enumerate((0.1, 0.7)):
+        assert both.slope[s] == subproblem.curvature(problem, np.zeros(2), sigma).slope[s]
+
+
+def test_a_narrow_width_is_the_plain_derivative():
+    """Tests the limit of no smoothing, away from the seams."""
+    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))
+    m = np.array([0.3, -2.0])
+    exact, narrow = (subproblem.curvature(problem, m, width) for width in (0.0, 1e-6))
+    np.testing.assert_allclose(narrow.slope, exact.slope, atol=1e-9)
+    np.testing.assert_allclose(narrow.bend, exact.bend, atol=1e-9)
+
+
+def test_smoothing_of_the_squared_hinge_is_finite():
+    """Tests q = -inf."""
+    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-np.inf, weight_range=(-1, 1), bias_range=(-1, 1))
+    background = subproblem.curvature(problem, np.array([-5.0, 2.0]), 0.5)
+    assert np.isfinite(background.slope).all()
+    assert np.isfinite(background.bend).all()
+    assert background.bend[0] == pytest.approx(1.0)
