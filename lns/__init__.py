@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
+    from lns.driver import solve
     from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
     from lns.result import Result
-    from lns.solve import solve
 
 __version__ = "0.1.0"
 
@@ -33,12 +33,12 @@ _HOMES = {
     "load_dataset": "lns.datasets.load",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
-    "solve": "lns.solve",
+    "solve": "lns.driver",
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem", "Result",
-    "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
+    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
 ]  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'lns' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value  # 'lns.solve' is also a module of that name; the function takes its place
+    globals()[name] = value
     return value
 
 

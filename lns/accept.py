@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 
 
-class Outcome(str, Enum):
+class Outcome(StrEnum):
     """What became of a round's candidate."""
 
     BEST = "best"

@@ -39,14 +39,16 @@ class EngineParams:
         Moves of the polish, per weight.
     opening_share, opening
         The walks that open an episode may take this share of the time limit, as far as the size of the data
-        tells, and at most so many moves per weight. (An estimate of the work, not of this machine's speed: the
-        same arguments give the same search.)
+        tells, and at most so many moves per weight. (An estimate of the work, not of this machine's speed:
+        the same arguments give the same search.)
     heats
         Temperatures at which those walks begin, in shares of one example, taken in turn.
     patience
         Rounds without a better solution of this episode after which a new one begins.
     elites
         Solutions remembered, for fusion and for opening episodes.
+    fuse
+        Combine the proposals of a round; without it the best one is taken.
     sample_rows
         Rounds look at this many examples of larger data, twice as many whenever they no longer help.
     """
@@ -59,6 +61,7 @@ class EngineParams:
     patience: int = 25
     elites: int = 8
     sample_rows: int = 65_536
+    fuse: bool = True
 
     def __post_init__(self) -> None:
         for name in ("neighbourhoods", "patience", "elites", "sample_rows"):
@@ -104,68 +107,78 @@ def run(
     time_limit: float | None = None,
     on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
 ) -> tuple[Search, list[RoundRecord], str]:
-    """Search from `start` until a stop rule holds; returns the search, its rounds and the reason."""
+    """Search from `start` until a stop rule holds, or Ctrl-C; the search, its rounds and the reason."""
     state = problem.state(start)
     search = Search(curr=state, best=state)
+    search.remember(state, params.elites)
     part = Part(problem, start, params.sample_rows, seed)
     deadline = math.inf if time_limit is None else began + time_limit
     records: list[RoundRecord] = []
     opening = True
 
-    while True:
-        since_best = search.rounds - search.best_round
-        reason = stop(Progress(perf_counter() - began, search.rounds, since_best, search.best.objective))
-        if reason:
-            return search, records, reason
-        clock = perf_counter()
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
-        if opening:
-            moves = opening_moves(part, params, time_limit)
-            tasks = open_episode(search, start, moves, params, seed, rng)
-        else:
-            view = part.view(search.curr.codes, [codes for _, codes in search.elites])
-            choices = select(view, params.neighbourhoods, rng)
-            moves = params.polish * len(start)
-            tasks = [Task(search.curr.codes, choice, moves, child(seed, search.rounds, k)) for k, choice in enumerate(choices)]
-        selected = perf_counter()
-        proposals = backend(part, tasks, deadline)
-        solved = perf_counter()
+    try:
+        while True:
+            since_best = search.rounds - search.best_round
+            reason = stop(Progress(perf_counter() - began, search.rounds, since_best, search.best.objective))
+            if reason:
+                return search, records, reason
+            clock = perf_counter()
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
+            if opening:
+                moves = opening_moves(part, params, time_limit)
+                tasks = open_episode(search, start, moves, params, seed, rng)
+            else:
+                view = part.view(search.curr.codes, [codes for _, codes in search.elites])
+                choices = select(view, params.neighbourhoods, rng)
+                moves = params.polish * len(start)
+                tasks = [
+                    Task(search.curr.codes, choice, moves, child(seed, search.rounds, k))
+                    for k, choice in enumerate(choices)
+                ]
+            selected = perf_counter()
+            proposals = backend(part, tasks, deadline)
+            solved = perf_counter()
 
-        base = search.curr
-        cand, value, alone = merge(base, np.stack([proposal.codes for proposal in proposals]))
-        outcome = accept(search.best.objective, math.inf if opening else base.objective, value, rng)
-        if outcome is not Outcome.REJECT:
-            search.curr = problem.state(cand)
-            if abs(search.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
-                raise EnergyMismatchError(search.curr.objective, value, "the merge")
-            search.remember(search.curr, params.elites)
-        if outcome is Outcome.BEST:
-            search.best, search.best_round = search.curr, search.rounds
-        if not opening:
-            select.update([REWARDS[outcome] if value < base.objective else 0.0 for value in alone])
-        done = perf_counter()
+            base = search.curr
+            cand, value, alone = merge(
+                base, np.stack([proposal.codes for proposal in proposals]), params.fuse
+            )
+            outcome = accept(search.best.objective, math.inf if opening else base.objective, value, rng)
+            if outcome is not Outcome.REJECT:
+                search.curr = problem.state(cand)
+                if abs(search.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
+                    raise EnergyMismatchError(search.curr.objective, value, "the merge")
+                search.remember(search.curr, params.elites)
+            if outcome is Outcome.BEST:
+                search.best, search.best_round = search.curr, search.rounds + 1
+            if not opening:
+                select.update([REWARDS[outcome] if value < base.objective else 0.0 for value in alone])
+            done = perf_counter()
 
-        record = RoundRecord(
-            round=search.rounds, episode=search.episode, rows=part.rows, outcome=outcome.value,
-            objective=search.curr.objective, best=search.best.objective, seconds=done - began,
-            select_time=selected - clock, solve_time=solved - selected, merge_time=done - solved,
-            neighbourhoods=tuple(
-                NeighbourhoodRecord.of(proposal, float(value)) for proposal, value in zip(proposals, alone, strict=True)
-            ),
-        )  # fmt: skip
-        records.append(record)
-        search.rounds += 1
-        on_round(record, search)
+            record = RoundRecord(
+                round=search.rounds, episode=search.episode, rows=part.rows, outcome=outcome.value,
+                objective=search.curr.objective, best=search.best.objective, seconds=done - began,
+                select_time=selected - clock, solve_time=solved - selected, merge_time=done - solved,
+                neighbourhoods=tuple(
+                    NeighbourhoodRecord.of(proposal, float(value))
+                    for proposal, value in zip(proposals, alone, strict=True)
+                ),
+            )  # fmt: skip
+            records.append(record)
+            search.rounds += 1
+            on_round(record, search)
 
-        # An episode goes on while it gets better; a sample of the data grows before an episode ends.
-        if opening or search.curr.objective < search.episode_best - TOLERANCE:
-            search.episode_best, search.stalled = search.curr.objective, 0
-        else:
-            search.stalled += 1
-        opening = search.stalled >= params.patience
-        if opening and part.rows < problem.num_examples:
-            part = Part(problem, search.curr.codes, 2 * part.rows, seed)
-            search.stalled, opening = 0, False
+            # An episode goes on while it gets better; a sample of the data grows before an episode ends.
+            if opening or search.curr.objective < search.episode_best - TOLERANCE:
+                search.episode_best, search.stalled = search.curr.objective, 0
+            else:
+                search.stalled += 1
+            opening = search.stalled >= params.patience
+            if opening and part.rows < problem.num_examples:
+                part = Part(problem, search.curr.codes, 2 * part.rows, seed)
+                search.stalled, opening = 0, False
+    except KeyboardInterrupt:  # what has been found is not lost
+        return search, records, "interrupted"
 
 
 def opening_moves(part: Part, params: EngineParams, time_limit: float | None) -> int:
@@ -182,7 +195,12 @@ def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
 
 
 def open_episode(
-    search: Search, start: NDArray[np.int32], moves: int, params: EngineParams, seed: int, rng: np.random.Generator
+    search: Search,
+    start: NDArray[np.int32],
+    moves: int,
+    params: EngineParams,
+    seed: int,
+    rng: np.random.Generator,
 ) -> list[Task]:
     """Walks that begin hot: the first from the start, later ones from it, from an elite or from anywhere."""
     tasks = []

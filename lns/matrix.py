@@ -101,6 +101,11 @@ class DenseMatrix:
         arrays = (self.X, step, y, m, cap, p)
         return np.sum(over_rows(lambda a, z: self._step_gains(*arrays, a, z), *self.shape), axis=0)
 
+    def column(self, i: int) -> tuple[NDArray, NDArray]:
+        """Rows and values of the non-zero entries of column i."""
+        where = np.flatnonzero(self.X[:, i])
+        return where, self.X[where, i]
+
     def take(self, rows: NDArray) -> DenseMatrix:
         """Some of the rows, copied column-major."""
         out = np.empty((len(rows), self.shape[1]), dtype=self.X.dtype, order="F")
@@ -197,6 +202,10 @@ class SparseMatrix:
         width = self.X.nnz // self.shape[0] + 4
         parts = over_rows(lambda a, z: kernels.step_gains_sparse(*arrays, a, z), self.shape[0], width)
         return np.sum(parts, axis=0)
+
+    def column(self, i: int) -> tuple[NDArray, NDArray]:
+        part = slice(self.X.indptr[i], self.X.indptr[i + 1])
+        return self.X.indices[part], self.X.data[part]
 
     def take(self, rows: NDArray) -> SparseMatrix:
         return SparseMatrix(self.X.tocsr()[rows].tocsc())

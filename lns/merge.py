@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 MAX_FUSED = 6  # proposals whose 2^k combinations are all tried, in one matrix product
 
 
-def merge(state: State, proposals: NDArray[np.int32]) -> tuple[NDArray[np.int32], float, NDArray[np.float64]]:
+def merge(
+    state: State, proposals: NDArray[np.int32], fuse: bool = True
+) -> tuple[NDArray[np.int32], float, NDArray[np.float64]]:
     """The best combination of proposals by the true objective.
 
     "Take this proposal's change or not" is one bit each: a QUBO small enough to solve by trying all its
@@ -35,7 +37,7 @@ def merge(state: State, proposals: NDArray[np.int32]) -> tuple[NDArray[np.int32]
     kept = sorted(unique.values(), key=lambda k: (alone[k], proposals[k].tobytes()))[:MAX_FUSED]
     if not kept:
         return state.codes, state.objective, alone
-    if len(kept) == 1:
+    if len(kept) == 1 or not fuse:
         return proposals[kept[0]], float(alone[kept[0]]), alone
     settings = unpack_bits(np.arange(1, 2 ** len(kept)), len(kept))
     combined = fusion(state.codes, proposals[kept]).codes(state.codes, settings, state.problem.tops)

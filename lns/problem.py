@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,7 @@ class QLossProblem:
         if self.target_span <= 0:
             raise InvalidInput(f"target_span must be above 0. Got {target_span}.")
         self.target_grid = target_grid(self.target_bits, self.target_span)
+        self._warm_start: tuple[NDArray[np.float64], float] | None = None
         self._weight_grid = _check_range("weight_range", weight_range, self.weight_bits, self.num_features)
         self._bias_grid = _check_range("bias_range", bias_range, self.bias_bits, 1)
 
@@ -113,12 +115,18 @@ class QLossProblem:
             return self._weight_grid or weights, self._bias_grid or bias
         return self._weight_grid, self._bias_grid
 
-    @cached_property
+    @property
     def warm_start(self) -> tuple[NDArray[np.float64], float]:
         """Weights and bias of the continuous problem, found once; see `lns.warm_start`."""
+        return self.find_warm_start()
+
+    def find_warm_start(self, deadline: float = math.inf) -> tuple[NDArray[np.float64], float]:
+        """`warm_start`, ended early past a deadline (of `time.perf_counter`) if it is not known yet."""
         from lns.warm_start import continuous_path
 
-        return continuous_path(self)
+        if self._warm_start is None:
+            self._warm_start = continuous_path(self, deadline=deadline)
+        return self._warm_start
 
     @property
     def weight_grid(self) -> Grid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +34,9 @@ class NeighbourhoodRecord:
         """The record of a proposal."""
         choice = proposal.choice
         return cls(
-            choice.kind, choice.coding, choice.background, choice.width, choice.heat, choice.weights, proposal.batch,
-            proposal.num_variables, proposal.num_couplers, proposal.reads, proposal.timings, objective,
+            choice.kind, choice.coding, choice.background, choice.width, choice.heat, choice.weights,
+            proposal.batch, proposal.num_variables, proposal.num_couplers, proposal.reads,
+            proposal.timings, objective,
         )  # fmt: skip
 
 
@@ -72,8 +73,6 @@ class Result:
     start_time: float
     solver: str
     seed: int
-    num_variables: int = 0
-    history: dict[str, float] = field(default_factory=dict)
 
     @property
     def accepted(self) -> int:
@@ -101,7 +100,7 @@ class Result:
             [
                 f"objective    {self.objective:.6f}  (start {self.start_objective:.6f})",
                 f"flagged      {int(self.flagged.sum()):,} of {len(self.flagged):,} examples ({share:.1f} %)",
-                f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted, stopped by {self.stop_reason}",
+                f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted; stop: {self.stop_reason}",
                 f"time         {self.wall_time:.1f} s  ({shares})",
             ]
         )

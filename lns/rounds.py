@@ -6,7 +6,6 @@ same proposal wherever and whenever it runs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -39,7 +38,10 @@ class Part:
         self.rows = min(rows, problem.num_examples)
         if self.rows < problem.num_examples:
             order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
-            problem = problem.subset(np.sort(order[: self.rows]))
+            self.row_numbers = np.sort(order[: self.rows])
+            problem = problem.subset(self.row_numbers)
+        else:
+            self.row_numbers = np.arange(self.rows)
         self.problem = problem
         self.working = WorkingSet(problem)
         self.working.set_partners(problem.state(codes).margins)
@@ -121,7 +123,9 @@ def make_neighbourhood(
         low = rng.integers(1 - 2**choice.bits, 1, len(choice.weights))
         return nb.window(codes, problem.tops, choice.weights, choice.bits, low)
     if choice.coding == "stored":
-        depth = [problem.bias_bits if i == problem.num_features else problem.weight_bits for i in choice.weights]
+        depth = [
+            problem.bias_bits if i == problem.num_features else problem.weight_bits for i in choice.weights
+        ]
         chosen = np.array([(i, k) for i, d in zip(choice.weights, depth, strict=True) for k in range(d)])
         return nb.stored_bits(codes, chosen)
     assert choice.other is not None
@@ -151,21 +155,25 @@ def choose_examples(
     return np.sort(near[np.argsort(score, kind="stable")[:count]])
 
 
-def pairwise(
-    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood
-) -> subproblem.SubQubo:
-    """A sub-QUBO that is exact on all moves of one and of two bits: Q_ij = F(ij) - F(i) - F(j) + F(0)."""
-    n = neighbourhood.num_bits
+def pairwise(problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood) -> subproblem.SubQubo:
+    """A sub-QUBO that is exact on all moves of one and of two bits: Q_ij = F(ij) - F(i) - F(j) + F(0).
+
+    F(i) is the objective with bit i flipped from where it is now; at the end flips are turned into bits.
+    """
+    n, start = neighbourhood.num_bits, neighbourhood.start
     first, second = np.triu_indices(n, 1)
-    settings = np.zeros((1 + n + len(first), n), dtype=np.int8)
-    settings[1 : n + 1] = np.eye(n, dtype=np.int8)
+    flips = np.zeros((1 + n + len(first), n), dtype=np.int8)
+    flips[1 : n + 1] = np.eye(n, dtype=np.int8)
     at = n + 1 + np.arange(len(first))
-    settings[at, first] = settings[at, second] = 1
-    values = state.evaluate(neighbourhood.codes(state.codes, settings, problem.tops))
-    zero, single = values[0], values[1 : n + 1]
-    quadratic = np.zeros((n, n))
-    quadratic[first, second] = values[n + 1 :] - single[first] - single[second] + zero
-    return subproblem.SubQubo(single - zero, quadratic + quadratic.T, float(zero), n)
+    flips[at, first] = flips[at, second] = 1
+    values = state.evaluate(neighbourhood.codes(state.codes, flips ^ start, problem.tops))
+    zero, single = float(values[0]), values[1 : n + 1]
+    slope, bend = single - zero, np.zeros((n, n))
+    bend[first, second] = values[n + 1 :] - single[first] - single[second] + zero
+    bend += bend.T
+    sign = 1.0 - 2.0 * start
+    offset = zero + slope @ start + 0.5 * start @ bend @ start
+    return subproblem.SubQubo(sign * (slope + bend @ start), bend * np.outer(sign, sign), float(offset), n)
 
 
 @dataclass(frozen=True)
@@ -178,8 +186,8 @@ class Task:
     seed: np.random.SeedSequence
 
 
-def propose(part: Part, solver: Solver, task: Task, deadline: float = math.inf) -> Proposal:
-    """Run one neighbourhood on a part of the data."""
+def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] = lambda: False) -> Proposal:
+    """Run one neighbourhood on a part of the data; once its time has `expired`, only what is cheap."""
     problem, codes, choice = part.problem, task.codes, task.choice
     clock, timings = perf_counter(), {}
 
@@ -190,7 +198,7 @@ def propose(part: Part, solver: Solver, task: Task, deadline: float = math.inf) 
 
     rng = np.random.default_rng(task.seed)
     cand, batch, sizes = codes, np.empty(0, dtype=np.intp), (0, 0, 0)
-    if len(choice.weights):
+    if len(choice.weights) and not expired():
         state = problem.state(codes)
         lap("objective")
         sub, neighbourhood, batch = build(problem, state, choice, rng)
@@ -209,9 +217,9 @@ def propose(part: Part, solver: Solver, task: Task, deadline: float = math.inf) 
         share = 1.0 / problem.num_examples
         cold = min(COLD, choice.heat) * share
         seed = int(rng.integers(2**31))
-        cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, deadline=deadline)
+        cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, expired=expired)
         lap("polish")
-    return Proposal(cand, choice, batch, *sizes, timings)
+    return Proposal(cand, choice, part.row_numbers[batch], *sizes, timings)
 
 
 def build(

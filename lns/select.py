@@ -1,4 +1,4 @@
-"""Which weights, which coding and how much heat: the choice of neighbourhoods, learning from what has paid."""
+"""Which weights, which coding, how much heat: neighbourhoods chosen by what has paid so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from lns.accept import Outcome
 from lns.rounds import Choice, View
-
 
 Strategy = Callable[[View, int, np.random.Generator], NDArray[np.intp]]
 
@@ -40,7 +39,7 @@ def correlated_weights(view: View, size: int, rng: np.random.Generator) -> NDArr
     if len(chosen) < size:
         rest = np.setdiff1d(np.arange(len(view.codes)), chosen)
         chosen.extend(rng.choice(rest, size - len(chosen), replace=False).tolist())
-    return np.array(chosen, dtype=np.intp)
+    return np.array(chosen[:size], dtype=np.intp)
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -80,22 +79,41 @@ class AdaptiveSelector:
     Parameters
     ----------
     max_bits
-        Largest number of weight bits that a round may have.
+        Largest number of weight bits that a round may have; 0 for rounds of polish alone.
+    bits_per_weight
+        Weight bits that one weight needs.
     max_examples
         Largest number of examples with target bits.
+    background, coding
+        As in `Choice`.
     """
 
+    WINDOW_BITS = 2
     HEATS = (0.1, 0.3, 1.0, 3.0, 10.0)
     WIDTHS = (0.0, 0.3, 1.0)
 
-    def __init__(self, num_codes: int, max_bits: int, max_examples: int, background: str, coding: str) -> None:
-        largest = max(1, min(num_codes, max_bits // 2))
+    def __init__(
+        self,
+        num_codes: int,
+        *,
+        max_bits: int,
+        bits_per_weight: int,
+        max_examples: int,
+        background: str,
+        coding: str,
+    ) -> None:
+        largest = min(num_codes, max_bits // bits_per_weight)
         sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
         self.kinds = Roulette([*STRATEGIES, "fusion"])
         self.sizes = Roulette(sizes)
         self.heats = Roulette(list(self.HEATS))
         self.widths = Roulette(list(self.WIDTHS))
-        self.max_bits, self.max_examples, self.background, self.coding = max_bits, max_examples, background, coding
+        self.max_bits, self.max_examples, self.background, self.coding = (
+            max_bits,
+            max_examples,
+            background,
+            coding,
+        )
         self._drawn: list[tuple[int, int, int, int]] = []
 
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
@@ -106,19 +124,33 @@ class AdaptiveSelector:
         ]
         return [self._choice(view, *drawn, rng) for drawn in self._drawn]
 
-    def _choice(self, view: View, kind_at: int, size_at: int, heat_at: int, width_at: int, rng: np.random.Generator) -> Choice:
+    def _choice(
+        self, view: View, kind_at: int, size_at: int, heat_at: int, width_at: int, rng: np.random.Generator
+    ) -> Choice:
         kind, size = self.kinds.options[kind_at], self.sizes.options[size_at]
         heat, width = self.heats.options[heat_at], self.widths.options[width_at]
         if kind == "fusion":
-            others = [elite for elite in view.elites if (elite != view.codes).any()]
+            others = [elite for elite in view.elites if self.max_bits and (elite != view.codes).any()]
             if others:
                 other = others[rng.integers(len(others))]
                 differ = np.flatnonzero(other != view.codes)
                 weights = rng.permutation(differ)[: self.max_bits]
-                return Choice("fusion", np.sort(weights), "fusion", 1, self.background, width, self.max_examples, heat, other)
+                return Choice(
+                    "fusion",
+                    np.sort(weights),
+                    "fusion",
+                    1,
+                    self.background,
+                    width,
+                    self.max_examples,
+                    heat,
+                    other,
+                )
             kind = "random"
         weights = np.sort(STRATEGIES[kind](view, size, rng))
-        return Choice(kind, weights, self.coding, 2, self.background, width, self.max_examples, heat)
+        return Choice(
+            kind, weights, self.coding, self.WINDOW_BITS, self.background, width, self.max_examples, heat
+        )
 
     def update(self, rewards: list[float]) -> None:
         """Learn from the outcome of each choice of the last call."""

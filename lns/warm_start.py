@@ -7,13 +7,16 @@ says how large each weight wants to be, and so where the levels of its grid shou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from lns.grid import Grid, weight_bound, weights_around
 
@@ -45,9 +48,18 @@ def whitening(problem: QLossProblem) -> NDArray[np.float64]:
 
 
 def minimise(
-    problem: QLossProblem, w: NDArray, b: float, transform: NDArray, shift: float = 0.0, iterations: int = 100
+    problem: QLossProblem,
+    w: NDArray,
+    b: float,
+    transform: NDArray,
+    shift: float = 0.0,
+    iterations: int = 100,
+    deadline: float = math.inf,
 ) -> tuple[NDArray[np.float64], float]:
-    """A local minimum of the continuous objective with q lowered by `shift`, by L-BFGS."""
+    """A local minimum of the continuous objective with q lowered by `shift`, by L-BFGS.
+
+    Past the `deadline` (of `time.perf_counter`) it returns where it is.
+    """
     matrix, y, p, lam = problem.matrix, problem.y, problem.share, problem.lam
     top = 1.0 - problem.q + shift  # the u = 1 - m at which the loss stops growing
 
@@ -59,14 +71,21 @@ def minimise(
         gradient = np.append(matrix.transposed_dot(slope) + 2 * lam * w, slope.sum())
         return float(p @ np.square(u)) + lam * float(w @ w), transform.T @ gradient
 
+    def look_at_the_clock(intermediate_result: Any) -> None:
+        if perf_counter() > deadline:
+            raise StopIteration
+
     start = np.linalg.solve(transform, np.append(w, b))
     options: Any = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-9, "gtol": 1e-7}
-    found = transform @ minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
-    return found[:-1], float(found[-1])
+    found = minimize(
+        value_and_gradient, start, jac=True, method="L-BFGS-B", options=options, callback=look_at_the_clock
+    )
+    solution = transform @ found.x
+    return solution[:-1], float(solution[-1])
 
 
 def continuous_path(
-    problem: QLossProblem, stages: Sequence[float] = STAGES, seed: int = 0
+    problem: QLossProblem, stages: Sequence[float] = STAGES, seed: int = 0, deadline: float = math.inf
 ) -> tuple[NDArray[np.float64], float]:
     """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
     rows = problem.num_examples
@@ -76,10 +95,12 @@ def continuous_path(
         part = problem.subset(np.sort(chosen))
     w, b = np.zeros(problem.num_features), 0.0
     transform = whitening(part)
-    for shift in stages:  # all but the last need only be near their minimum
-        w, b = minimise(part, w, b, transform, shift, iterations=100 if shift == 0 else 40)
-    if part is not problem:
-        w, b = minimise(problem, w, b, transform, iterations=30)
+    # L-BFGS makes thousands of small BLAS calls: threads would only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        for shift in stages:  # all but the last need only be near their minimum
+            w, b = minimise(part, w, b, transform, shift, 100 if shift == 0 else 40, deadline)
+        if part is not problem:
+            w, b = minimise(problem, w, b, transform, 0.0, 60, deadline)
     return w, b
 
 

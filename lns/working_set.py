@@ -1,7 +1,7 @@
 """A compact copy of (some of) the examples for the searches that try thousands of single moves.
 
 Labels and sample weights are folded into the data, everything is single precision, and each column is stored
-densely or as a list of its non-zero entries, whichever is shorter to walk. With r_s = √c_s the kept arrays are
+densely or as a list of its non-zero entries, whichever is faster to walk. With r_s = √c_s the arrays are
 
     u_s = r_s (1 - m_s),   z_si = r_s y_s x_si,   top_s = c_s (1 - q_s)²,
 
@@ -12,23 +12,20 @@ What comes out of a search here is a proposal: its objective is always taken fro
 from __future__ import annotations
 
 import itertools
-import math
-from time import perf_counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import sparse
 
 from lns.kernels import FAST
-from lns.matrix import SparseMatrix
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 DENSE_ABOVE = 0.25  # share of non-zero entries from which a dense column is faster to walk
-SEGMENT_WORK = 200_000_000  # moves x rows between two looks at the clock
+SEGMENT_WORK = 50_000_000  # moves x rows between two looks at the clock
 REFRESH = 4096  # accepted moves after which u is rebuilt, so that rounding does not pile up
 PARTNERS = 6  # correlated weights remembered for each weight
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
@@ -43,17 +40,13 @@ class WorkingSet:
         self.root = np.sqrt(problem.share * rows)
         self.top = (np.square(self.root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
         sign = (self.root * problem.y).astype(np.float32)
-        X = problem.matrix.X
         self.slot = np.full(n + 1, -1, dtype=np.int64)  # column of `dense`, or -1 for a sparse one
-        indptr, indices, values, dense = [0], [], [], []
+        indptr = [0]
+        indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
+        values: list[NDArray] = [np.empty(0, dtype=np.float32)]
+        dense: list[NDArray] = []
         for i in range(n):
-            if isinstance(problem.matrix, SparseMatrix):
-                part = slice(X.indptr[i], X.indptr[i + 1])
-                where, x = X.indices[part], X.data[part]
-            else:
-                column = X[:, i]
-                where = np.flatnonzero(column)
-                x = column[where]
+            where, x = problem.matrix.column(i)
             if len(where) > DENSE_ABOVE * rows:
                 self.slot[i] = len(dense)
                 column = np.zeros(rows, dtype=np.float32)
@@ -67,8 +60,7 @@ class WorkingSet:
         dense.append(sign)  # the bias
         indptr.append(indptr[-1])
         self.indptr = np.array(indptr, dtype=np.int64)
-        self.indices = np.concatenate([*indices, np.empty(0, np.int32)])
-        self.values = np.concatenate([*values, np.empty(0, np.float32)])
+        self.indices, self.values = np.concatenate(indices), np.concatenate(values)
         self.dense = np.array(dense)
 
     def set_partners(self, margins: NDArray[np.float64]) -> None:
@@ -91,18 +83,20 @@ class WorkingSet:
 
     def anneal(
         self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
-        pairs: float = 0.3, deadline: float = math.inf,
+        pairs: float = 0.3, expired: Callable[[], bool] = lambda: False,
     ) -> NDArray[np.int32]:  # fmt: skip
         """The best codes that a walk of so many moves from `codes` comes across.
 
-        Temperatures are changes of F. The walk is cut into segments of fixed length, between which the clock
-        is looked at: past the `deadline` (of `time.perf_counter`) it ends early.
+        Temperatures are changes of F. The walk is cut into segments of fixed length, before each of which it
+        asks whether its time has `expired`, and then ends early.
         """
         problem, walk, best, energy, lowest = self.problem, codes.copy(), codes, 0.0, 0.0
-        length = max(200, SEGMENT_WORK // len(self.root))
+        length = max(200, SEGMENT_WORK // (len(self.root) + 500))  # a move costs something on few rows, too
         bounds = [*range(0, moves, length), moves]
         root = self.root.astype(np.float32)
         for start, stop in itertools.pairwise(bounds):
+            if expired():
+                break
             w, b = problem.values(walk)
             ends = [hot * (cold / hot) ** (at / moves) for at in (start, stop)]
             found, low, end = anneal(
@@ -112,8 +106,6 @@ class WorkingSet:
             if energy + low < lowest - 1e-9:
                 best, lowest = found, energy + low
             energy += end
-            if perf_counter() > deadline:
-                break
         return best
 
     @property
@@ -172,7 +164,8 @@ def move(slot, dense, indptr, indices, values, u, i, d):  # type: ignore[no-unty
 @njit(**FAST)
 def rebuild(slot, dense, indptr, indices, values, u, root, w):  # type: ignore[no-untyped-def]
     """u from the weights, without the rounding history of many moves."""
-    u[:] = root
+    for s in range(u.shape[0]):  # a slice assignment would compile numba's shape errors, for seconds
+        u[s] = root[s]
     for i in range(w.shape[0]):
         if w[i] != 0.0:
             move(slot, dense, indptr, indices, values, u, i, w[i])
@@ -192,14 +185,14 @@ def total_loss(u, top):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    slot, dense, indptr, indices, values, top, root, codes, w, steps, tops, lam, partner, ratio, pairs, hot, cold,
-    moves, seed,
+    slot, dense, indptr, indices, values, top, root, codes, w, steps, tops, lam, partner, ratio, pairs,
+    hot, cold, moves, seed,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
     A move takes one weight to another level. With probability `pairs` a correlated weight moves along to
     make up for it (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`
-    and `w` in place; returns the best codes seen and the objective there and at the end, relative to the start.
+    and `w` in place; returns the best codes and the objective there and at the end, relative to the start.
     """
     np.random.seed(seed)
     rows, n = root.shape[0], codes.shape[0]
@@ -267,7 +260,8 @@ def anneal(  # type: ignore[no-untyped-def]
                 energy = scale * (total_loss(u, top) - start) + reg - reg0
             if energy < best - 1e-9:
                 best = energy
-                best_codes[:] = codes
+                for k in range(n):
+                    best_codes[k] = codes[k]
         elif j >= 0:
             move(slot, dense, indptr, indices, values, u, i, -d)
     return best_codes, best, energy

@@ -5,4 +5,14 @@ from lns.solvers._registry import SOLVERS, make_solver, register
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.exact import Exact
 
-__all__ = ["SOLVERS", "Annealing", "Descent", "DimodSolver", "Exact", "Solver", "Tabu", "make_solver", "register"]
+__all__ = [
+    "SOLVERS",
+    "Annealing",
+    "Descent",
+    "DimodSolver",
+    "Exact",
+    "Solver",
+    "Tabu",
+    "make_solver",
+    "register",
+]

@@ -12,7 +12,12 @@ from lns.solvers._protocol import Solver
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.exact import Exact
 
-SOLVERS: dict[str, Callable[..., Solver]] = {"tabu": Tabu, "sa": Annealing, "descent": Descent, "exact": Exact}
+SOLVERS: dict[str, Callable[..., Solver]] = {
+    "tabu": Tabu,
+    "sa": Annealing,
+    "descent": Descent,
+    "exact": Exact,
+}
 
 
 def register(name: str, factory: Callable[..., Solver]) -> None:

@@ -25,7 +25,9 @@ class DimodSolver:
 
     def __init__(self, sampler: Any, **options: Any) -> None:
         if not callable(getattr(sampler, "sample", None)):
-            raise InvalidInput(f"A solver object must be callable or have a sample() method. Got {sampler!r}.")
+            raise InvalidInput(
+                f"A solver object must be callable or have a sample() method. Got {sampler!r}."
+            )
         self.sampler, self.options = sampler, options
         self._takes = set(getattr(sampler, "parameters", ()) or ())
 

@@ -26,7 +26,9 @@ class Exact:
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_weight_bits <= 24:
-            raise InvalidInput(f"The 'max_weight_bits' option of exact must lie in [1, 24]. Got {self.max_weight_bits}.")
+            raise InvalidInput(
+                f"The 'max_weight_bits' option of exact must lie in [1, 24]. Got {self.max_weight_bits}."
+            )
         if self.num_reads < 1:
             raise InvalidInput(f"The 'num_reads' option of exact must be at least 1. Got {self.num_reads}.")
 
@@ -34,7 +36,7 @@ class Exact:
         n = sub.num_weight_bits
         if n > self.max_weight_bits:
             raise InvalidInput(
-                f"The exact solver takes at most {self.max_weight_bits} weight bits. Got {n}: use solver='tabu' or 'sa'."
+                f"The exact solver takes at most {self.max_weight_bits} weight bits. Got {n}: use 'tabu'."
             )
         groups = target_groups(sub)
         found, energies = [], []

@@ -84,7 +84,7 @@ def test_the_dimod_form_has_the_same_energies(case):
     bits = np.resize([1, 0, 1, 1, 0], (3, len(variables)))
     bqm = sub.to_bqm()
     np.testing.assert_allclose(sub.energies(bits), bqm.energies((bits, range(len(variables)))), atol=1e-9)
-    np.testing.assert_allclose(sub.quadratic, sub.quadratic.T)
+    np.testing.assert_allclose(sub.quadratic, sub.quadratic.T, atol=1e-12)
     assert not np.diag(sub.quadratic).any()
     assert sub.num_couplers == bqm.num_interactions
 

@@ -1,6 +1,6 @@
 """Neighbourhoods on threads of this process.
 
-The compiled loops and the samplers release the GIL, so threads use all cores and share the data without a copy.
+The compiled loops and the samplers release the GIL: threads use all cores and share the data without a copy.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from types import TracebackType
 
 from threadpoolctl import threadpool_limits
@@ -21,13 +22,22 @@ class LocalBackend:
 
     def __init__(self, solver: Solver, workers: int | None = None) -> None:
         self.solver = solver
+        self._cancelled = False
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="lns-round")
         # One BLAS thread per worker: nested threads would fight over the same cores.
         self._limits = threadpool_limits(1, user_api="blas")
 
     def __call__(self, part: Part, tasks: Sequence[Task], deadline: float) -> list[Proposal]:
         """Propose for every task."""
-        return list(self._pool.map(lambda task: propose(part, self.solver, task, deadline), tasks))
+
+        def expired() -> bool:
+            return self._cancelled or perf_counter() > deadline
+
+        try:
+            return list(self._pool.map(lambda task: propose(part, self.solver, task, expired), tasks))
+        except KeyboardInterrupt:
+            self._cancelled = True  # the threads end their walks at the next look
+            raise
 
     def __enter__(self) -> LocalBackend:
         return self

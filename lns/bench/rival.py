@@ -1,8 +1,8 @@
 """What a sharp user would write in an afternoon instead of using this package.
 
-Simulated annealing on the collapsed objective: one weight at a time to a neighbouring or a random level, accepted
-by the exact change of F, margins kept incrementally in double precision, compiled. It gets the engine's start, all
-cores, and the best of several temperature ranges.
+Simulated annealing on the collapsed objective: one weight at a time to a neighbouring or a random level,
+accepted by the exact change of F, margins kept incrementally in double precision, compiled. It gets the
+engine's start, all cores, and the best of several temperature ranges.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ COLD = 0.02
 @njit(**FAST)
 def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, seed):  # type: ignore[no-untyped-def]
     """So many moves at one temperature; returns the change of F of the walk and of its best point."""
-    np.random.seed(seed)  # noqa: NPY002 - numba's own generator
+    np.random.seed(seed)
     n, rows = codes.shape[0], m.shape[0]
     energy, best, best_codes = 0.0, 0.0, codes.copy()
     for _ in range(moves):
-        i = np.random.randint(n)  # noqa: NPY002
-        if np.random.random() < 0.8:  # noqa: NPY002
-            new = codes[i] + (1 if np.random.random() < 0.5 else -1)  # noqa: NPY002
+        i = np.random.randint(n)
+        if np.random.random() < 0.8:
+            new = codes[i] + (1 if np.random.random() < 0.5 else -1)
         else:
-            new = np.random.randint(tops[i] + 1)  # noqa: NPY002
+            new = np.random.randint(tops[i] + 1)
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
@@ -50,7 +50,7 @@ def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, 
             delta += p[s] * (min(moved * moved, cap[s]) - min(old * old, cap[s]))
         if i < n - 1:
             delta += lam * d * (2.0 * w[i] + d)
-        if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):  # noqa: NPY002
+        if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
             for s in range(rows):
                 m[s] += d * y[s] * column[s]
             codes[i] = new
@@ -67,15 +67,15 @@ def walk_sparse(  # type: ignore[no-untyped-def]
     indptr, indices, data, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, seed
 ):
     """`walk_dense` for compressed columns."""
-    np.random.seed(seed)  # noqa: NPY002
+    np.random.seed(seed)
     n = codes.shape[0]
     energy, best, best_codes = 0.0, 0.0, codes.copy()
     for _ in range(moves):
-        i = np.random.randint(n)  # noqa: NPY002
-        if np.random.random() < 0.8:  # noqa: NPY002
-            new = codes[i] + (1 if np.random.random() < 0.5 else -1)  # noqa: NPY002
+        i = np.random.randint(n)
+        if np.random.random() < 0.8:
+            new = codes[i] + (1 if np.random.random() < 0.5 else -1)
         else:
-            new = np.random.randint(tops[i] + 1)  # noqa: NPY002
+            new = np.random.randint(tops[i] + 1)
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
@@ -87,7 +87,7 @@ def walk_sparse(  # type: ignore[no-untyped-def]
             old = max(1.0 - m[s], 0.0)
             moved = max(1.0 - m[s] - d * y[s] * data[k], 0.0)
             delta += p[s] * (min(moved * moved, cap[s]) - min(old * old, cap[s]))
-        if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):  # noqa: NPY002
+        if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
             for k in range(indptr[i], indptr[i + 1]):
                 m[indices[k]] += d * y[indices[k]] * data[k]
             codes[i] = new
@@ -120,19 +120,33 @@ class Rival:
             self._walk, self._data = walk_dense, (with_bias,)  # type: ignore[assignment]
         self.walk(problem.codes(*problem.warm_start), 1.0, 0.01, 0)  # compiled before any clock runs
 
-    def walk(self, start: NDArray[np.int32], hot: float, seconds: float, seed: int) -> tuple[NDArray[np.int32], int]:
+    def walk(
+        self, start: NDArray[np.int32], hot: float, seconds: float, seed: int
+    ) -> tuple[NDArray[np.int32], int]:
         """Anneal from hot/S to 0.02/S in the time given; the best codes and the number of moves."""
         problem = self.problem
         state = problem.state(start)
         m, codes, w = state.margins, state.codes, np.append(state.weights, state.bias)
-        arrays = (problem.y, problem.cap, problem.share, m, codes, w, problem.steps, problem.tops, problem.lam)
+        arrays = (
+            problem.y,
+            problem.cap,
+            problem.share,
+            m,
+            codes,
+            w,
+            problem.steps,
+            problem.tops,
+            problem.lam,
+        )
         rng = np.random.default_rng(seed)
         share = 1.0 / problem.num_examples
         best, energy, lowest, moves, chunk = codes.copy(), 0.0, 0.0, 0, 20
         began = perf_counter()
         while (elapsed := perf_counter() - began) < seconds:
             temperature = share * hot * (COLD / hot) ** (elapsed / seconds)
-            change, low, found = self._walk(*self._data, *arrays, temperature, chunk, int(rng.integers(2**31)))
+            change, low, found = self._walk(
+                *self._data, *arrays, temperature, chunk, int(rng.integers(2**31))
+            )
             if energy + low < lowest:
                 best, lowest = found, energy + low
             energy += change
@@ -146,6 +160,8 @@ class Rival:
         cores = min(os.cpu_count() or 1, len(RANGES))
         each = seconds * cores / len(RANGES)
         with ThreadPoolExecutor(cores) as pool:
-            walks = list(pool.map(lambda k: self.walk(start, RANGES[k], each, 1000 * seed + k), range(len(RANGES))))
+            walks = list(
+                pool.map(lambda k: self.walk(start, RANGES[k], each, 1000 * seed + k), range(len(RANGES)))
+            )
         objective = min(self.problem.state(codes).objective for codes, _ in walks)
         return objective, 1e6 * each * len(RANGES) / sum(moves for _, moves in walks)

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.redirect_stdout(sys.stderr):
         training = train(args)
     print(json.dumps(training.as_dict(), allow_nan=False) if args.json else training.summary())
-    return 0
+    return 130 if training.result.stop_reason == "interrupted" else 0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,12 @@ from lns.accept import ACCEPT, Accept
 from lns.backends.local import LocalBackend
 from lns.engine import EngineParams, Search, run
 from lns.errors import InvalidInput
+from lns.problem import QLossProblem
 from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
+from lns.rounds import Choice, Part, Task, propose
 from lns.select import AdaptiveSelector
-from lns.solvers import make_solver
-
-if TYPE_CHECKING:
-    from lns.problem import QLossProblem
+from lns.solvers import Tabu, make_solver
 
 BACKENDS = ("local",)
 BACKGROUNDS = ("curvature", "pairwise", "pinned")
@@ -97,7 +96,6 @@ def solve(
     >>> len(result.rounds), result.stop_reason
     (3, 'max_rounds')
     """
-    began = perf_counter()
     rules = _stop_rules(time_limit, max_rounds, target, no_improvement)
     if backend not in BACKENDS:
         raise InvalidInput(f"Unknown backend {backend!r}. Choose one of {', '.join(BACKENDS)}.")
@@ -106,41 +104,75 @@ def solve(
     for name, value, known in (("background", background, BACKGROUNDS), ("coding", coding, CODINGS)):
         if value not in known:
             raise InvalidInput(f"Unknown {name} {value!r}. Choose one of {', '.join(known)}.")
+    for name, number in (("seed", seed), ("max_bits", max_bits), ("examples", examples)):
+        if not isinstance(number, (int, np.integer)) or number < 0:
+            raise InvalidInput(f"{name} must be an int of at least 0. Got {number!r}.")
     the_solver = make_solver(solver, solver_options)
     acceptance = _acceptance(accept)
     params = params or EngineParams()
     watchers: list[Callbacks] = [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
 
+    compile_loops(problem)
+    began = perf_counter()
     with threadpool_limits(1, user_api="blas"):
+        if initial is None and time_limit is not None:
+            problem.find_warm_start(began + 0.5 * time_limit)  # the search gets at least half of the time
         start = starting_codes(problem, initial, seed)
         start_objective = problem.state(start).objective
     start_time = perf_counter() - began
     for watcher in watchers:
         watcher.on_start(problem, start_objective)
 
+    # Rounds are sized to what the solver takes: weight bits first, target bits in what is left.
+    most = getattr(the_solver, "max_variables", None) or 10**9
+    max_bits = min(max_bits, most, getattr(the_solver, "max_weight_bits", None) or 10**9)
     select = AdaptiveSelector(
         problem.num_features + 1,
-        max_bits=min(max_bits, getattr(the_solver, "max_weight_bits", max_bits)),
-        max_examples=examples,
+        max_bits=max_bits,
+        bits_per_weight=AdaptiveSelector.WINDOW_BITS
+        if coding == "window"
+        else max(problem.weight_bits, problem.bias_bits),
+        max_examples=min(examples, max(0, most - max_bits) // problem.target_bits),
         background=background,
         coding=coding,
     )
     with LocalBackend(the_solver, workers) as run_tasks:
         search, records, reason = run(
-            problem, start, select, acceptance, run_tasks, stop_rules.first_of(rules), params=params, seed=seed,
-            began=began, time_limit=time_limit, on_round=_announce(watchers),
+            problem, start, select, acceptance, run_tasks, stop_rules.first_of(rules), params=params,
+            seed=seed, began=began, time_limit=time_limit, on_round=_announce(watchers),
         )  # fmt: skip
 
     best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
-        flagged=best.margins <= problem.q, rounds=records, stop_reason=reason, wall_time=perf_counter() - began,
-        start_objective=start_objective, start_time=start_time, seed=seed,
+        flagged=best.margins <= problem.q, rounds=records, stop_reason=reason,
+        wall_time=perf_counter() - began, start_objective=start_objective, start_time=start_time, seed=seed,
         solver=solver if isinstance(solver, str) else type(solver).__name__,
     )  # fmt: skip
     for watcher in watchers:
         watcher.on_end(result)
     return result
+
+
+def compile_loops(problem: QLossProblem) -> None:
+    """Compile (or load) the inner loops for this kind of data, so that no time limit pays for it."""
+    X = problem.matrix.X
+    order = "F" if isinstance(X, np.ndarray) and X.flags.f_contiguous else "C"
+    kind = type(problem.matrix), X.dtype, order
+    if kind in _COMPILED:
+        return
+    rows = np.array([np.argmax(problem.y > 0), np.argmax(problem.y < 0)])
+    few = X[rows].copy(order) if isinstance(X, np.ndarray) else X[rows]
+    tiny = QLossProblem(few, [1, -1], weight_bits=1, weight_range=(-1, 1), bias_range=(-1, 1))
+    state = tiny.state()
+    state.gains()
+    choice = Choice("random", np.arange(min(2, tiny.num_features)), examples=1)
+    task = Task(state.codes, choice, 10, np.random.SeedSequence(0))
+    propose(Part(tiny, state.codes, 2, 0), Tabu(), task)
+    _COMPILED.add(kind)
+
+
+_COMPILED: set[tuple] = set()
 
 
 def starting_codes(problem: QLossProblem, initial: Any, seed: int) -> NDArray[np.int32]:
@@ -163,13 +195,13 @@ def starting_codes(problem: QLossProblem, initial: Any, seed: int) -> NDArray[np
 def _stop_rules(
     time_limit: float | None, max_rounds: int | None, target: float | None, no_improvement: int | None
 ) -> list[stop_rules.Stop]:
-    given = (
+    given: tuple[tuple[Callable[[Any], stop_rules.Stop], float | None], ...] = (
         (stop_rules.target, target),
         (stop_rules.max_rounds, max_rounds),
         (stop_rules.no_improvement, no_improvement),
         (stop_rules.time_limit, time_limit),
     )
-    rules: list[stop_rules.Stop] = [make(value) for make, value in given if value is not None]  # type: ignore[operator]
+    rules: list[stop_rules.Stop] = [make(value) for make, value in given if value is not None]
     if not rules:
         raise InvalidInput("Give at least one of time_limit, max_rounds, target and no_improvement.")
     return rules

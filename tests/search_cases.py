@@ -1,0 +1,63 @@
+"""Small problems and fakes for the tests of the search."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from scipy import sparse
+
+from lns.problem import QLossProblem
+from lns.rounds import Proposal
+
+KINDS = ("dense", "sparse", "mixed")
+NO_WEIGHTS = np.empty(0, dtype=np.intp)
+
+
+def random_problem(kind="dense", rows=120, features=6, seed=0, **options):
+    """Noisy labels of a random linear rule; dense, sparse or with columns of both kinds; range (-1, 1)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features))
+    y = np.where(X @ rng.normal(size=features) + rng.normal(size=rows) > 0, 1, -1)
+    y[:2] = -1, 1
+    if kind != "dense":
+        keep = np.full(features, 0.1) if kind == "sparse" else np.linspace(0.05, 1, features)
+        X *= rng.random((rows, features)) < keep
+    options = {"q": -0.5, "lam": 0.01, "weight_range": (-1, 1), "bias_range": (-1, 1), **options}
+    return QLossProblem(sparse.csc_array(X) if kind == "sparse" else X, y, **options)
+
+
+def random_codes(problem, seed=0):
+    """Codes anywhere on the grid."""
+    return np.random.default_rng(seed).integers(0, problem.tops + 1, dtype=np.int32)
+
+
+def every_code(problem):
+    """All codes of a very small problem, best objective first, and their objectives."""
+    axes = np.meshgrid(*[np.arange(top + 1, dtype=np.int32) for top in problem.tops], indexing="ij")
+    codes = np.stack([axis.ravel() for axis in axes], axis=1)
+    objectives = problem.state(codes[0]).evaluate(codes)
+    order = np.argsort(objectives, kind="stable")
+    return codes[order], objectives[order]
+
+
+def recomputed(problem, codes):
+    """The objective of codes, from nothing but the problem."""
+    return problem.objective(*problem.values(np.asarray(codes)))
+
+
+def proposal_of(task, codes):
+    """What a backend returns for a task, without having worked for it."""
+    return Proposal(np.asarray(codes, dtype=np.int32), task.choice, NO_WEIGHTS, 0, 0, 0, {})
+
+
+def facts(record):
+    """A record of a round as plain values, without its timings."""
+    timed = {"seconds", "select_time", "solve_time", "merge_time", "timings"}
+
+    def plain(value):
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        return [facts(one) for one in value] if isinstance(value, tuple) else value
+
+    return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.name not in timed}

@@ -1,0 +1,120 @@
+"""Tests of the progress line."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from lns.progress import Callbacks, ProgressLine
+from lns.result import RoundRecord
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def record(round=3, outcome="best", seconds=2.0):
+    """A record of a round at 2 rounds a second."""
+    return RoundRecord(
+        round=round, episode=1, rows=10, outcome=outcome, objective=0.5, best=0.25, seconds=seconds,
+        select_time=0.0, solve_time=0.0, merge_time=0.0, neighbourhoods=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limits", "left"),
+    [
+        ({}, ""),
+        ({"time_limit": 30.0}, "  28 s left"),
+        ({"time_limit": 1.0}, "  0 s left"),
+        ({"max_rounds": 10}, "  6 rounds left"),
+        ({"time_limit": 30.0, "max_rounds": 10}, "  28 s left"),
+    ],
+)
+def test_the_line_tells_objective_rounds_rate_share_and_rest(limits, left):
+    """Tests the whole text for each kind of limit."""
+    line = ProgressLine(**limits, stream=io.StringIO())
+    for outcome in ("best", "reject", "accept", "better"):
+        line.on_round(record(outcome=outcome))
+    assert line.line(record()) == f"objective 0.250000  round 4  2.0/s  accepted 75 %{left}"
+
+
+def test_a_round_that_took_no_time_divides_nothing_by_zero():
+    """Tests the first round on a coarse clock."""
+    assert "round 1" in ProgressLine(stream=io.StringIO()).line(record(round=0, seconds=0.0))
+
+
+def test_a_stream_that_is_no_terminal_stays_quiet_for_short_runs():
+    """Tests that a log file gets nothing from a run of a moment, and no control characters."""
+    stream = io.StringIO()
+    line = ProgressLine(stream=stream)
+    line.on_start(None, 1.0)
+    for k in range(50):
+        line.on_round(record(round=k))
+    line.on_end(None)
+    assert stream.getvalue() == ""
+
+
+def test_a_log_file_gets_whole_lines_now_and_then():
+    """Tests that each message on a stream that is no terminal ends with a newline."""
+    stream = io.StringIO()
+    line = ProgressLine(stream=stream)
+    line.on_start(None, 1.0)
+    line.every = 0.0
+    line.on_round(record())
+    line.on_round(record(round=4))
+    assert [text.split("  ")[1] for text in stream.getvalue().splitlines()] == ["round 4", "round 5"]
+    assert "\r" not in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_a_terminal_line_is_rewritten_in_place_and_cleared_at_the_end():
+    """Tests the control characters of a terminal."""
+    stream = Terminal()
+    line = ProgressLine(stream=stream)
+    line.on_start(None, 1.0)
+    line.every = 0.0
+    line.on_round(record())
+    line.on_end(None)
+    first, last = stream.getvalue().split("\r")[1:]
+    assert first.startswith("\x1b[Kobjective 0.250000")
+    assert last == "\x1b[K"
+
+
+def test_a_terminal_is_not_flooded():
+    """Tests that rounds faster than the eye do not each write a line."""
+    stream = Terminal()
+    line = ProgressLine(stream=stream)
+    line.on_start(None, 1.0)
+    for k in range(100):
+        line.on_round(record(round=k))
+    assert stream.getvalue().count("\r") <= 1
+
+
+def test_a_second_run_counts_from_zero():
+    """Tests that a line used twice forgets the acceptances of its first run."""
+    line = ProgressLine(stream=io.StringIO())
+    line.on_start(None, 1.0)
+    line.on_round(record(round=0))
+    line.on_start(None, 1.0)
+    line.on_round(record(round=0, outcome="reject"))
+    assert "accepted 0 %" in line.line(record(round=0))
+
+
+def test_the_default_stream_is_standard_error():
+    """Tests where lines go when nothing is said."""
+    assert ProgressLine().stream is sys.stderr
+
+
+def test_callbacks_do_nothing_unless_overridden():
+    """Tests that every method may be left out."""
+    nothing = Callbacks()
+    assert nothing.on_start(None, 1.0) is None
+    assert nothing.on_round(record()) is None
+    assert nothing.on_best(record(), [0.0], 0.0) is None
+    assert nothing.on_end(None) is None

@@ -1,0 +1,293 @@
+"""Tests of the working copy and the walks on it: single precision, but never wrong about what it proposes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from search_cases import KINDS, every_code, random_codes, random_problem, recomputed
+
+from lns import working_set
+from lns.problem import QLossProblem
+from lns.working_set import WorkingSet
+
+VARIANTS = {
+    "plain": {},
+    "sample weights": {"sample_weight": np.linspace(0.2, 3, 120)},
+    "q per class": {"q": {-1: -1.5, 1: 0.0}},
+    "convex": {"q": -np.inf},
+    "no penalty": {"lam": 0.0},
+}
+
+
+def ready(problem, codes=None):
+    """A working set with partners, as a part of the data has it."""
+    working = WorkingSet(problem)
+    working.set_partners(problem.state(codes).margins)
+    return working
+
+
+def kept_margins(working, state):
+    """u_s = √c_s (1 - m_s) in single precision."""
+    return (working.root * (1 - state.margins)).astype(np.float32)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    """Dense columns, sparse ones, or both."""
+    return request.param
+
+
+@pytest.fixture(params=sorted(VARIANTS))
+def problem(request, kind):
+    """Every kind of columns with every kind of loss."""
+    return random_problem(kind, **VARIANTS[request.param])
+
+
+# ---- the copy ----
+
+
+def test_changes_of_loss_agree_with_exact_gains(problem):
+    """Tests every single-level move against `State.gains`, to single precision."""
+    state = problem.state(random_codes(problem))
+    working = WorkingSet(problem)
+    u = kept_margins(working, state)
+    w = np.append(state.weights, 0.0)
+    penalty = np.append(np.full(problem.num_features, problem.lam), 0.0)
+    for i, gains in enumerate(state.gains()):
+        for sign, exact in zip((-1, 1), gains, strict=True):
+            if np.isfinite(exact):
+                d = sign * problem.steps[i]
+                change = working_set.change_of_loss(*working.arrays, u, i, d) / problem.num_examples
+                assert change + penalty[i] * d * (2 * w[i] + d) == pytest.approx(exact, abs=2e-6)
+
+
+def test_the_copy_has_the_whole_loss(problem):
+    """Tests the sum of losses against the problem."""
+    state = problem.state(random_codes(problem))
+    working = WorkingSet(problem)
+    total = working_set.total_loss(kept_margins(working, state), working.top) / problem.num_examples
+    assert total == pytest.approx(state.loss, rel=1e-5)
+
+
+def test_rebuilding_gives_the_margins(problem):
+    """Tests that the columns hold the data, with labels and sample weights folded in."""
+    state = problem.state(random_codes(problem))
+    working = WorkingSet(problem)
+    u = np.empty(problem.num_examples, dtype=np.float32)
+    root = working.root.astype(np.float32)
+    working_set.rebuild(*working.arrays[:-1], u, root, np.append(state.weights, state.bias))
+    np.testing.assert_allclose(u, kept_margins(working, state), atol=1e-5)
+
+
+def test_dense_and_sparse_columns_both_occur():
+    """Tests that the mixed problem is walked in both ways, and that every entry is stored once."""
+    working = WorkingSet(random_problem("mixed"))
+    assert (working.slot >= 0).any()
+    assert (working.slot < 0).any()
+    assert working.slot[-1] >= 0  # the bias
+    assert working.indptr[-1] == len(working.indices) == len(working.values)
+
+
+def test_layout_of_the_data_does_not_matter():
+    """Tests that the same numbers, dense or sparse, give the same working set and the same walk."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 5)) * (rng.random((80, 5)) < [0.05, 0.1, 0.2, 0.6, 1.0])
+    y = np.where(np.arange(80) % 3, 1, -1)
+    options = {"lam": 0.01, "weight_range": (-1, 1), "bias_range": (-1, 1)}
+    first, second = (ready(QLossProblem(data, y, **options)) for data in (X, sparse.csr_array(X)))
+    for a, b in zip(first.arrays, second.arrays, strict=True):
+        np.testing.assert_array_equal(a, b)
+    start = first.problem.state().codes
+    np.testing.assert_array_equal(
+        first.anneal(start, 0.1, 1e-3, 3000, 1), second.anneal(start, 0.1, 1e-3, 3000, 1)
+    )
+
+
+def test_seconds_per_move_grow_with_the_data():
+    """Tests that the estimate of the work is positive and knows rows from entries."""
+    small, large = (WorkingSet(random_problem(rows=rows)) for rows in (100, 10_000))
+    thin = WorkingSet(random_problem("sparse", rows=10_000))
+    assert 0 < small.seconds_per_move < large.seconds_per_move
+    assert thin.seconds_per_move < large.seconds_per_move
+
+
+# ---- walks ----
+
+
+def test_a_walk_is_never_worse_than_its_start(problem):
+    """Tests the true objective of what comes out, and that its codes lie on the grid."""
+    for seed in range(3):
+        start = random_codes(problem, seed)
+        working = ready(problem, start)
+        for hot in (1.0, 0.01):
+            found = working.anneal(start, hot, 1e-4, 2000, seed)
+            assert found.dtype == np.int32
+            assert ((found >= 0) & (found <= problem.tops)).all()
+            before = recomputed(problem, start)
+            assert recomputed(problem, found) <= before + 1e-6 * max(1.0, before)
+
+
+def test_a_walk_from_anywhere_finds_something_better(problem):
+    """Tests that walks do work: a few thousand moves from a random place go down."""
+    start = random_codes(problem, 1)
+    found = ready(problem, start).anneal(start, 0.02, 1e-4, 4000, 0)
+    assert recomputed(problem, found) < recomputed(problem, start) - 1e-3
+
+
+def test_a_walk_leaves_its_start_alone(kind):
+    """Tests that the codes passed in are not moved."""
+    problem = random_problem(kind)
+    start = random_codes(problem)
+    before = start.copy()
+    ready(problem).anneal(start, 1.0, 1e-3, 1000, 0)
+    np.testing.assert_array_equal(start, before)
+
+
+def test_the_same_seed_gives_the_same_walk(kind):
+    """Tests that seeds decide: one seed repeats itself, several seeds differ."""
+    problem = random_problem(kind, features=12, weight_bits=6)
+    start = random_codes(problem)
+    found = [ready(problem).anneal(start, 0.05, 1e-3, 300, seed) for seed in (0, 0, 1, 2, 3)]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert any((found[0] != other).any() for other in found[2:])
+
+
+@pytest.mark.parametrize("segments", [1, 7])
+def test_a_long_walk_does_not_drift(kind, segments, monkeypatch):
+    """Tests the objective that a walk believes in after many accepted moves against its recomputation."""
+    moves = 40_000
+    problem = random_problem(kind, rows=300)
+    monkeypatch.setattr(working_set, "SEGMENT_WORK", 300 * -(-moves // segments))
+    believed = []
+    compiled = working_set.anneal
+
+    def spy(*arguments):
+        walk = next(a for a in arguments if isinstance(a, np.ndarray) and a.dtype == np.int32 and len(a) == 7)
+        before = recomputed(problem, walk)
+        found, low, end = compiled(*arguments)
+        believed.append((before + end, recomputed(problem, walk)))
+        believed.append((before + low, recomputed(problem, found)))
+        return found, low, end
+
+    monkeypatch.setattr(working_set, "anneal", spy)
+    start = random_codes(problem)
+    ready(problem).anneal(start, 1.0, 0.5, moves, 0)  # hot: nearly every move is accepted
+    assert len(believed) == 2 * segments
+    np.testing.assert_allclose(*zip(*believed, strict=True), atol=3e-6)
+
+
+def test_a_walk_in_pieces_still_finds_the_optimum(kind, monkeypatch):
+    """Tests that cutting a walk into segments loses neither its cooling nor its best point."""
+    problem = random_problem(kind, features=4, weight_bits=2, bias_bits=3)
+    _, objectives = every_code(problem)
+    for work in (120 * 200, 120 * 10**6):
+        monkeypatch.setattr(working_set, "SEGMENT_WORK", work)
+        found = ready(problem).anneal(random_codes(problem), 0.1, 1e-4, 8000, 0)
+        assert recomputed(problem, found) == pytest.approx(objectives[0], abs=1e-6)
+
+
+def test_no_moves_leave_everything_as_it_is(kind):
+    """Tests a walk of length zero."""
+    problem = random_problem(kind)
+    start = random_codes(problem)
+    np.testing.assert_array_equal(ready(problem).anneal(start, 1.0, 0.1, 0, 0), start)
+
+
+def test_a_walk_whose_time_has_expired_stays_where_it_is():
+    """Tests that no segment runs."""
+    problem = random_problem()
+    start = random_codes(problem)
+    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, expired=lambda: True)
+    np.testing.assert_array_equal(found, start)
+
+
+def test_a_walk_ends_when_its_time_expires(monkeypatch):
+    """Tests an endless walk whose third look at the clock says stop, and that its answer is kept."""
+    problem = random_problem()
+    monkeypatch.setattr(working_set, "SEGMENT_WORK", 1)
+    looks = iter([False, False, True])
+    start = random_codes(problem)
+    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, expired=lambda: next(looks))
+    assert next(looks, None) is None
+    assert recomputed(problem, found) <= recomputed(problem, start) + 1e-6
+
+
+def test_a_frozen_walk_only_descends():
+    """Tests that at temperature zero, almost, a walk ends in a place that no single level improves."""
+    problem = random_problem(features=4)
+    found = ready(problem).anneal(random_codes(problem), 1e-9, 1e-9, 20_000, 0)
+    assert problem.state(found).gains().min() > -1e-6
+
+
+# ---- partners ----
+
+
+def twin_problem(scale=2.0, twin_range=(-1, 1)):
+    """Column 3 is column 0 times `scale`, with a grid of its own."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    X[:, 3] = scale * X[:, 0]
+    y = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
+    low, high = np.full(4, -1.0), np.full(4, 1.0)
+    low[3], high[3] = twin_range
+    return QLossProblem(X, y, lam=0.0, weight_range=(low, high), bias_range=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("scale", "twin_range", "ratio"),
+    [(1.0, (-1, 1), -1.0), (-1.0, (-1, 1), 1.0), (2.0, (-1, 1), -0.5), (1.0, (-2, 2), -0.5)],
+)
+def test_a_repeated_column_is_the_first_partner(scale, twin_range, ratio):
+    """Tests that twins know each other, and how many levels of one make up for a level of the other."""
+    working = ready(twin_problem(scale, twin_range))
+    assert working.partner[0, 0] == 3
+    assert working.partner[3, 0] == 0
+    assert working.ratio[0, 0] == pytest.approx(ratio, rel=1e-6)
+    assert working.ratio[3, 0] == pytest.approx(1 / ratio, rel=1e-6)
+
+
+def test_no_weight_is_its_own_partner(problem):
+    """Tests that partners are other weights, each once, and that all numbers are finite."""
+    working = ready(problem)
+    n = problem.num_features + 1
+    assert working.partner.shape == working.ratio.shape
+    assert working.partner.shape[0] == n
+    for i, partners in enumerate(working.partner.tolist()):
+        assert i not in partners
+        assert len(set(partners)) == len(partners)
+    assert np.isfinite(working.ratio).all()
+
+
+def test_a_feature_that_is_absent_from_a_sample_does_no_harm():
+    """Tests a column of zeros: partners stay finite and a walk still runs."""
+    X = np.zeros((50, 3))
+    X[:, 0] = np.linspace(-1, 1, 50)
+    problem = QLossProblem(
+        X, np.where(X[:, 0] > 0, 1, -1), lam=0.01, weight_range=(-1, 1), bias_range=(-1, 1)
+    )
+    working = ready(problem)
+    assert np.isfinite(working.ratio).all()
+    start = problem.state().codes
+    assert recomputed(problem, working.anneal(start, 0.1, 1e-3, 2000, 0)) < recomputed(problem, start)
+
+
+def test_twins_move_along_a_valley_that_single_moves_cannot_follow():
+    """Tests pair moves: of two nearly equal columns only the sum matters to the loss, and it is right.
+
+    Without a temperature a single level changes the sum, which costs more than the penalty gives; both
+    weights together go down to equal halves.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=400)
+    y = np.where(x + rng.normal(size=400) > 0, 1, -1)
+    X = np.column_stack([x, x + 1e-4 * rng.normal(size=400)])
+    options = {"weight_bits": 6, "weight_range": (-7.875, 7.875), "bias_range": (-1, 1)}
+    problem = QLossProblem(X, y, q=-np.inf, lam=1e-4, **options)
+    middle = problem.codes([0.0, 0.0], 0.0)
+    ends = middle + np.array([[24 + k, -24, 0] for k in range(7)], dtype=np.int32)
+    start = ends[np.argmin(problem.state(middle).evaluate(ends))]
+    working = ready(problem, start)
+    alone, together = (working.anneal(start, 1e-7, 1e-7, 5000, 0, pairs=p) for p in (0.0, 0.5))
+    assert recomputed(problem, together) < recomputed(problem, alone) - 1e-3
+    assert abs(together[0] - together[1]) < abs(alone[0] - alone[1]) / 2
