@@ -15,7 +15,7 @@ from lns.accept import TOLERANCE, Accept, Outcome
 from lns.errors import EnergyMismatchError, InvalidInput
 from lns.merge import merge
 from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Part, Proposal, Task
+from lns.rounds import Choice, Clock, Part, Proposal, Task
 from lns.select import REWARDS, AdaptiveSelector
 from lns.stop import Progress, Stop
 
@@ -84,6 +84,39 @@ class Search:
     episode: int = 0
     episode_best: float = math.inf
     stalled: int = 0
+    opening: bool = True  # whether the next round opens an episode
+
+    @classmethod
+    def begin(cls, problem: QLossProblem, start: NDArray[np.int32], params: EngineParams) -> Search:
+        """A search that stands at its start."""
+        state = problem.state(start)
+        search = cls(curr=state, best=state)
+        search.remember(state, params.elites)
+        return search
+
+    def progress(self, seconds: float) -> Progress:
+        """What stop rules look at."""
+        return Progress(seconds, self.rounds, self.rounds - self.best_round, self.best.objective)
+
+    @property
+    def elite_codes(self) -> list[NDArray[np.int32]]:
+        """Codes of the elites, best first."""
+        return [codes for _, codes in self.elites]
+
+    def adopt(self, cand: NDArray[np.int32], value: float, outcome: Outcome, params: EngineParams) -> None:
+        """Go to the candidate unless it was rejected; an episode goes on while it gets better."""
+        if outcome is not Outcome.REJECT:
+            self.curr = self.curr.problem.state(cand)
+            if abs(self.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
+                raise EnergyMismatchError(self.curr.objective, value, "the merge")
+            self.remember(self.curr, params.elites)
+        if outcome is Outcome.BEST:
+            self.best, self.best_round = self.curr, self.rounds + 1
+        if self.opening or self.curr.objective < self.episode_best - TOLERANCE:
+            self.episode_best, self.stalled = self.curr.objective, 0
+        else:
+            self.stalled += 1
+        self.opening = self.stalled >= params.patience
 
     def remember(self, state: State, limit: int) -> None:
         """Keep a solution among the elites, once, best first."""
@@ -108,77 +141,79 @@ def run(
     on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
 ) -> tuple[Search, list[RoundRecord], str]:
     """Search from `start` until a stop rule holds, or Ctrl-C; the search, its rounds and the reason."""
-    state = problem.state(start)
-    search = Search(curr=state, best=state)
-    search.remember(state, params.elites)
+    search = Search.begin(problem, start, params)
     part = Part(problem, start, params.sample_rows, seed)
     deadline = math.inf if time_limit is None else began + time_limit
     records: list[RoundRecord] = []
-    opening = True
-
     try:
-        while True:
-            since_best = search.rounds - search.best_round
-            reason = stop(Progress(perf_counter() - began, search.rounds, since_best, search.best.objective))
-            if reason:
-                return search, records, reason
-            clock = perf_counter()
+        while not (reason := stop(search.progress(perf_counter() - began))):
+            clock = Clock()
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
+            base, opening = search.curr, search.opening
             if opening:
                 moves = opening_moves(part, params, time_limit)
                 tasks = open_episode(search, start, moves, params, seed, rng)
             else:
-                view = part.view(search.curr.codes, [codes for _, codes in search.elites])
-                choices = select(view, params.neighbourhoods, rng)
+                choices = select(part.view(base.codes, search.elite_codes), params.neighbourhoods, rng)
                 moves = params.polish * len(start)
                 tasks = [
-                    Task(search.curr.codes, choice, moves, child(seed, search.rounds, k))
-                    for k, choice in enumerate(choices)
+                    Task(base.codes, c, moves, child(seed, search.rounds, k)) for k, c in enumerate(choices)
                 ]
-            selected = perf_counter()
-            proposals = backend(part, tasks, deadline)
-            solved = perf_counter()
+            clock.lap("select")
+            proposals = backend(part, tasks, opening_deadline(deadline) if opening else deadline)
+            clock.lap("solve")
 
-            base = search.curr
-            cand, value, alone = merge(
-                base, np.stack([proposal.codes for proposal in proposals]), params.fuse
-            )
+            cand, value, alone = merge(base, np.stack([one.codes for one in proposals]), params.fuse)
             outcome = accept(search.best.objective, math.inf if opening else base.objective, value, rng)
-            if outcome is not Outcome.REJECT:
-                search.curr = problem.state(cand)
-                if abs(search.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
-                    raise EnergyMismatchError(search.curr.objective, value, "the merge")
-                search.remember(search.curr, params.elites)
-            if outcome is Outcome.BEST:
-                search.best, search.best_round = search.curr, search.rounds + 1
+            search.adopt(cand, value, outcome, params)
             if not opening:
-                select.update([REWARDS[outcome] if value < base.objective else 0.0 for value in alone])
-            done = perf_counter()
+                select.update([REWARDS[outcome] if one < base.objective else 0.0 for one in alone])
+            clock.lap("merge")
 
-            record = RoundRecord(
-                round=search.rounds, episode=search.episode, rows=part.rows, outcome=outcome.value,
-                objective=search.curr.objective, best=search.best.objective, seconds=done - began,
-                select_time=selected - clock, solve_time=solved - selected, merge_time=done - solved,
-                neighbourhoods=tuple(
-                    NeighbourhoodRecord.of(proposal, float(value))
-                    for proposal, value in zip(proposals, alone, strict=True)
-                ),
-            )  # fmt: skip
-            records.append(record)
+            records.append(record_of(search, part, outcome, proposals, alone, perf_counter() - began, clock))
             search.rounds += 1
-            on_round(record, search)
-
-            # An episode goes on while it gets better; a sample of the data grows before an episode ends.
-            if opening or search.curr.objective < search.episode_best - TOLERANCE:
-                search.episode_best, search.stalled = search.curr.objective, 0
-            else:
-                search.stalled += 1
-            opening = search.stalled >= params.patience
-            if opening and part.rows < problem.num_examples:
+            on_round(records[-1], search)
+            if search.opening and part.rows < problem.num_examples:
+                # Before an episode ends, the sample of the data grows.
                 part = Part(problem, search.curr.codes, 2 * part.rows, seed)
-                search.stalled, opening = 0, False
+                search.stalled, search.opening = 0, False
+        return search, records, reason
     except KeyboardInterrupt:  # what has been found is not lost
         return search, records, "interrupted"
+
+
+def record_of(
+    search: Search,
+    part: Part,
+    outcome: Outcome,
+    proposals: Sequence[Proposal],
+    alone: NDArray[np.float64],
+    seconds: float,
+    clock: Clock,
+) -> RoundRecord:
+    """The record of the round that was just adopted."""
+    return RoundRecord(
+        round=search.rounds,
+        episode=search.episode,
+        rows=part.rows,
+        outcome=outcome.value,
+        objective=search.curr.objective,
+        best=search.best.objective,
+        seconds=seconds,
+        select_time=clock.laps["select"],
+        solve_time=clock.laps["solve"],
+        merge_time=clock.laps["merge"],
+        neighbourhoods=tuple(
+            NeighbourhoodRecord.of(proposal, float(value))
+            for proposal, value in zip(proposals, alone, strict=True)
+        ),
+    )
+
+
+def opening_deadline(deadline: float) -> float:
+    """A walk that is slower than expected ends in time for rounds to cool what it has found."""
+    now = perf_counter()
+    return now + 0.6 * (deadline - now)
 
 
 def opening_moves(part: Part, params: EngineParams, time_limit: float | None) -> int:

@@ -176,6 +176,19 @@ def pairwise(problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhoo
     return subproblem.SubQubo(sign * (slope + bend @ start), bend * np.outer(sign, sign), float(offset), n)
 
 
+class Clock:
+    """Seconds between one lap and the next, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, name: str) -> None:
+        """What came since the last lap was `name`."""
+        now = perf_counter()
+        self.laps[name], self._last = now - self._last, now
+
+
 @dataclass(frozen=True)
 class Task:
     """A neighbourhood to run: from which codes, which choice, how long a polish, which seed."""
@@ -189,37 +202,31 @@ class Task:
 def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] = lambda: False) -> Proposal:
     """Run one neighbourhood on a part of the data; once its time has `expired`, only what is cheap."""
     problem, codes, choice = part.problem, task.codes, task.choice
-    clock, timings = perf_counter(), {}
-
-    def lap(name: str) -> None:
-        nonlocal clock
-        now = perf_counter()
-        timings[name], clock = now - clock, now
-
+    clock = Clock()
     rng = np.random.default_rng(task.seed)
     cand, batch, sizes = codes, np.empty(0, dtype=np.intp), (0, 0, 0)
     if len(choice.weights) and not expired():
         state = problem.state(codes)
-        lap("objective")
+        clock.lap("objective")
         sub, neighbourhood, batch = build(problem, state, choice, rng)
         targets = unpack_bits(problem.best_target_codes(state.margins[batch], batch), problem.target_bits)
-        lap("build")
+        clock.lap("build")
         samples = solver(sub, np.append(neighbourhood.start, targets.ravel()), int(rng.integers(2**31)))
-        lap("solve")
+        clock.lap("solve")
         reads = np.unique(samples[:, : sub.num_weight_bits], axis=0)
         candidates = neighbourhood.codes(codes, reads, problem.tops)
         candidates = candidates[(candidates != codes).any(axis=1)]
         if len(candidates):
             cand = candidates[np.argmin(state.evaluate(candidates))]
         sizes = (sub.num_variables, sub.num_couplers, len(samples))
-        lap("rank")
+        clock.lap("rank")
     if choice.heat > 0:
         share = 1.0 / problem.num_examples
         cold = min(COLD, choice.heat) * share
         seed = int(rng.integers(2**31))
         cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, expired=expired)
-        lap("polish")
-    return Proposal(cand, choice, part.row_numbers[batch], *sizes, timings)
+        clock.lap("polish")
+    return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps)
 
 
 def build(

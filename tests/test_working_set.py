@@ -158,7 +158,7 @@ def test_a_long_walk_does_not_drift(kind, segments, monkeypatch):
     """Tests the objective that a walk believes in after many accepted moves against its recomputation."""
     moves = 40_000
     problem = random_problem(kind, rows=300)
-    monkeypatch.setattr(working_set, "SEGMENT_WORK", 300 * -(-moves // segments))
+    monkeypatch.setattr(working_set, "SEGMENT_WORK", (300 + 500) * -(-moves // segments))
     believed = []
     compiled = working_set.anneal
 
