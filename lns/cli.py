@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 
 from lns import __version__
-from lns.commands import bench, datasets, train
+from lns.commands import bench, datasets, embed, train
 from lns.commands.parser import USAGE, Parser, say
 from lns.errors import DataError, InvalidInput
 
@@ -22,6 +22,7 @@ examples:
   lns train long-servedio --noise 0.2 --q -1,0    one q for each class: negatives, positives
   lns train my.csv --time-limit 60                your own file
   lns datasets                                    the data sets known by name
+  lns embed --topology chimera:8                  what an annealer chip has room for
   lns bench problem                               what the core operations cost on this machine
 
 'lns COMMAND --help' says more. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.
@@ -40,7 +41,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"lns {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (train, datasets, bench):
+    for command in (train, datasets, embed, bench):
         sub = command.add_parser(commands)
         sub.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
         sub.set_defaults(run=command.run, parser=sub)

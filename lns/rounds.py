@@ -78,8 +78,8 @@ class Choice:
         ``"curvature"``, ``"pairwise"`` or ``"pinned"``.
     width
         Smoothing width of the curvature.
-    examples
-        How many examples get target bits.
+    batch, examples
+        Which examples get target bits (``"ambiguous"`` or ``"random"``), and how many at most.
     heat
         Temperature at which the polish begins, in units of one example's share 1/S; 0 for no polish.
     other
@@ -92,6 +92,7 @@ class Choice:
     bits: int = 2
     background: str = "curvature"
     width: float = 0.0
+    batch: str = "ambiguous"
     examples: int = 0
     heat: float = 1.0
     other: NDArray[np.int32] | None = None
@@ -135,24 +136,34 @@ def make_neighbourhood(
 
 
 def choose_examples(
-    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, count: int
+    problem: QLossProblem,
+    state: State,
+    neighbourhood: nb.Neighbourhood,
+    kind: str,
+    count: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """The examples most worth exact target bits: those the weights can push across m = q or m = 1.
+    """Examples that get exact target bits: at most `count` whose case can change in this neighbourhood.
 
-    The reach of an example is the furthest its margin can move in this neighbourhood. One whose case cannot
-    change is exactly quadratic already, so it gets no bits; among the others the nearest to an edge, measured
-    by their reach, come first.
+    The reach of an example is the furthest its margin can move here. One that stays on its side of m = q and
+    of m = 1 is exactly quadratic in the background already. Of the others ``"ambiguous"`` takes those nearest
+    to an edge, measured by their reach; ``"random"`` any.
     """
     if count == 0:
         return np.empty(0, dtype=np.intp)
-    m = state.margins
-    edge = np.minimum(np.abs(m - problem.q), np.abs(m - 1.0))
-    near = np.argpartition(edge, min(8 * count, len(m) - 1))[: 8 * count]
+    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
+    pool = min(8 * count, len(edge))
+    if kind == "ambiguous":
+        near = np.argpartition(edge, pool - 1)[:pool]
+    else:
+        near = rng.choice(len(edge), pool, replace=False)
     moved = problem.steps[neighbourhood.weights] * np.abs(neighbourhood.directions)
     reach = np.abs(problem.matrix.block(near, neighbourhood.weights)) @ (moved.T @ neighbourhood.reach)
     can_change = edge[near] < reach
     near, score = near[can_change], (edge[near] / np.maximum(reach, 1e-300))[can_change]
-    return np.sort(near[np.argsort(score, kind="stable")[:count]])
+    if kind == "ambiguous":
+        near = near[np.argsort(score, kind="stable")]
+    return np.sort(near[:count])
 
 
 def pairwise(problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood) -> subproblem.SubQubo:
@@ -236,7 +247,7 @@ def build(
     neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
     if choice.background == "pairwise":
         return pairwise(problem, state, neighbourhood), neighbourhood, np.empty(0, dtype=np.intp)
-    batch = choose_examples(problem, state, neighbourhood, choice.examples)
+    batch = choose_examples(problem, state, neighbourhood, choice.batch, choice.examples, rng)
     if choice.background == "pinned":
         background = subproblem.pinned(problem, state.margins)
     else:

@@ -104,65 +104,56 @@ class AdaptiveSelector:
     ) -> None:
         largest = min(num_codes, max_bits // bits_per_weight)
         sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
-        self.kinds = Roulette([*STRATEGIES, "fusion"])
-        self.sizes = Roulette(sizes)
-        self.heats = Roulette(list(self.HEATS))
-        self.widths = Roulette(list(self.WIDTHS))
-        self.max_bits, self.max_examples, self.background, self.coding = (
-            max_bits,
-            max_examples,
-            background,
-            coding,
-        )
-        self._drawn: list[tuple[int, int, int, int]] = []
+        self.max_bits, self.max_examples = max_bits, max_examples
+        self.background, self.coding = background, coding
+        self.wheels = {
+            "kind": Roulette([*STRATEGIES, "fusion"]),
+            "size": Roulette(sizes),
+            "heat": Roulette(list(self.HEATS)),
+            "width": Roulette(list(self.WIDTHS)),
+            "batch": Roulette(["ambiguous", "random", "none"]),
+        }
+        self._drawn: list[dict[str, int]] = []
 
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
         """As many choices as asked for."""
-        self._drawn = [
-            (self.kinds.draw(rng), self.sizes.draw(rng), self.heats.draw(rng), self.widths.draw(rng))
-            for _ in range(count)
-        ]
-        return [self._choice(view, *drawn, rng) for drawn in self._drawn]
+        self._drawn = [{name: wheel.draw(rng) for name, wheel in self.wheels.items()} for _ in range(count)]
+        return [self._choice(view, drawn, rng) for drawn in self._drawn]
 
-    def _choice(
-        self, view: View, kind_at: int, size_at: int, heat_at: int, width_at: int, rng: np.random.Generator
-    ) -> Choice:
-        kind, size = self.kinds.options[kind_at], self.sizes.options[size_at]
-        heat, width = self.heats.options[heat_at], self.widths.options[width_at]
-        if kind == "fusion":
-            others = [elite for elite in view.elites if self.max_bits and (elite != view.codes).any()]
-            if others:
-                other = others[rng.integers(len(others))]
-                differ = np.flatnonzero(other != view.codes)
-                weights = rng.permutation(differ)[: self.max_bits]
-                return Choice(
-                    "fusion",
-                    np.sort(weights),
-                    "fusion",
-                    1,
-                    self.background,
-                    width,
-                    self.max_examples,
-                    heat,
-                    other,
-                )
-            kind = "random"
-        weights = np.sort(STRATEGIES[kind](view, size, rng))
+    def _choice(self, view: View, drawn: Mapping[str, int], rng: np.random.Generator) -> Choice:
+        option = {name: self.wheels[name].options[index] for name, index in drawn.items()}
+        kind, coding, other = option["kind"], self.coding, None
+        others = [elite for elite in view.elites if (elite != view.codes).any()]
+        if kind == "fusion" and others and self.max_bits:
+            other, coding = others[rng.integers(len(others))], "fusion"
+            weights = rng.permutation(np.flatnonzero(other != view.codes))[: self.max_bits]
+        else:
+            kind = "random" if kind == "fusion" else kind
+            weights = STRATEGIES[kind](view, option["size"], rng)
         return Choice(
-            kind, weights, self.coding, self.WINDOW_BITS, self.background, width, self.max_examples, heat
+            kind=kind,
+            weights=np.sort(weights),
+            coding=coding,
+            bits=self.WINDOW_BITS,
+            background=self.background,
+            width=option["width"],
+            batch=option["batch"],
+            examples=0 if option["batch"] == "none" else self.max_examples,
+            heat=option["heat"],
+            other=other,
         )
 
     def update(self, rewards: list[float]) -> None:
         """Learn from the outcome of each choice of the last call."""
         for drawn, reward in zip(self._drawn, rewards, strict=True):
-            for wheel, index in zip((self.kinds, self.sizes, self.heats, self.widths), drawn, strict=True):
-                wheel.reward(index, reward)
+            for name, index in drawn.items():
+                self.wheels[name].reward(index, reward)
 
-    def state(self) -> Mapping[str, list[float]]:
+    def state(self) -> dict[str, list[float]]:
         """What has been learnt, for checkpoints."""
-        return {name: list(getattr(self, name).scores) for name in ("kinds", "sizes", "heats", "widths")}
+        return {name: list(wheel.scores) for name, wheel in self.wheels.items()}
 
     def restore(self, state: Mapping[str, list[float]]) -> None:
         """Go on with what had been learnt."""
         for name, scores in state.items():
-            getattr(self, name).scores = list(scores)
+            self.wheels[name].scores = list(scores)

@@ -17,6 +17,11 @@ from lns.solvers import make_solver
 from lns.state import State
 
 
+def fresh_rng():
+    """A fresh generator."""
+    return np.random.default_rng(0)
+
+
 @st.composite
 def choices(draw, **sizes):
     """A small problem, codes, and a choice of some of its weights in any coding."""
@@ -126,13 +131,15 @@ def case_of(problem, m):
 
 
 @settings(deadline=None)
-@given(choices(), st.integers(0, 100))
-def test_only_examples_whose_case_can_change_get_target_bits(case, seed):
+@given(choices(), st.integers(0, 100), st.sampled_from(["ambiguous", "random"]))
+def test_only_examples_whose_case_can_change_get_target_bits(case, seed, kind_of_batch):
     """Tests that the margin of every chosen example can move as far as its nearest edge."""
     problem, codes, choice = case
     state = State(problem, codes)
     neighbourhood = neighbourhood_of(problem, codes, choice, seed)
-    chosen = rounds.choose_examples(problem, state, neighbourhood, choice.examples)
+    chosen = rounds.choose_examples(
+        problem, state, neighbourhood, kind_of_batch, choice.examples, fresh_rng()
+    )
     assert len(chosen) <= choice.examples
     assert (np.diff(chosen) > 0).all()
     # The furthest that a margin can go: every direction at whichever end is further.
@@ -146,13 +153,15 @@ def test_only_examples_whose_case_can_change_get_target_bits(case, seed):
 
 
 @settings(deadline=None)
-@given(choices(), st.integers(0, 100))
-def test_examples_left_out_of_a_full_choice_keep_their_case(case, seed):
+@given(choices(), st.integers(0, 100), st.sampled_from(["ambiguous", "random"]))
+def test_examples_left_out_of_a_full_choice_keep_their_case(case, seed, kind_of_batch):
     """Tests the presolve: with room for everybody, who gets no bits is exactly quadratic in the window."""
     problem, codes, choice = case
     state = State(problem, codes)
     neighbourhood = neighbourhood_of(problem, codes, choice, seed)
-    chosen = rounds.choose_examples(problem, state, neighbourhood, problem.num_examples)
+    chosen = rounds.choose_examples(
+        problem, state, neighbourhood, kind_of_batch, problem.num_examples, fresh_rng()
+    )
     left = np.setdiff1d(np.arange(problem.num_examples), chosen)
     for other in reached(problem, codes, neighbourhood):
         m = np.array(slow.margins(problem, *problem.values(other)))
@@ -169,7 +178,7 @@ def test_no_examples_are_chosen_if_none_are_asked_for(kind):
     problem = random_problem(kind)
     state = problem.state()
     neighbourhood = neighbourhood_of(problem, state.codes, Choice("random", np.array([0, 1])))
-    assert len(rounds.choose_examples(problem, state, neighbourhood, 0)) == 0
+    assert len(rounds.choose_examples(problem, state, neighbourhood, "random", 0, fresh_rng())) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -179,7 +188,7 @@ def test_at_most_as_many_examples_as_asked_for_are_chosen(kind, count):
     problem = random_problem(kind)
     state = problem.state(random_codes(problem))
     neighbourhood = neighbourhood_of(problem, state.codes, Choice("random", np.arange(7)))
-    chosen = rounds.choose_examples(problem, state, neighbourhood, count)
+    chosen = rounds.choose_examples(problem, state, neighbourhood, "ambiguous", count, fresh_rng())
     assert 1 <= len(chosen) <= min(count, 120)
     assert len(np.unique(chosen)) == len(chosen)
 

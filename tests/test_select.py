@@ -206,7 +206,10 @@ def test_without_bits_there_are_no_weights(max_bits):
 def test_settings_reach_the_choices(name, value):
     """Tests that background, coding and number of examples are those asked for."""
     for choice in make_selector(**{name: value})(make_view(), 4, np.random.default_rng(0)):
-        assert getattr(choice, "examples" if name == "max_examples" else name) == value
+        if name == "max_examples":
+            assert choice.examples == (0 if choice.batch == "none" else value)
+        elif name == "background" or choice.kind != "fusion":
+            assert getattr(choice, name) == value
 
 
 def test_a_selector_tries_everything():
@@ -216,9 +219,9 @@ def test_a_selector_tries_everything():
     view = make_view([random_codes(random_problem(features=N - 1), 5)])
     choices = [c for _ in range(200) for c in selector(view, 2, rng)]
     assert {c.kind for c in choices} == {*STRATEGIES, "fusion"}
-    assert {c.heat for c in choices} == set(selector.heats.options)
-    assert {c.width for c in choices} == set(selector.widths.options)
-    assert {len(c.weights) for c in choices if c.kind != "fusion"} == set(selector.sizes.options)
+    assert {c.heat for c in choices} == set(selector.wheels["heat"].options)
+    assert {c.width for c in choices} == set(selector.wheels["width"].options)
+    assert {len(c.weights) for c in choices if c.kind != "fusion"} == set(selector.wheels["size"].options)
 
 
 def test_fusion_takes_weights_in_which_an_elite_differs():

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from lns.problem import QLossProblem
     from lns.result import Result
 
-SOLVERS = ("tabu", "sa", "descent", "exact")  # for the help; whoever registers more can use them too
+SOLVERS = (
+    "tabu",
+    "sa",
+    "descent",
+    "exact",
+    "emulator",
+)  # for the help; whoever registers more can use them too
 NAMED_NOISE = 0.4
 
 DESCRIPTION = """\
@@ -35,6 +41,7 @@ examples:
   lns train long-servedio --noise 0.2 --time-limit 5
   lns train mease-wyner --noise 0.2 --weight-bits 2 --weight-range 0,8
   lns train covertype --rows 20000 --noise 0.4 --q -0.7,0 --json
+  lns train long-servedio --solver emulator --topology chimera:8
   lns train my.csv --solver sa --max-rounds 100 --time-limit none --seed 7
 
 --json prints one object with the keys dataset, examples (for training), features, num_variables, noise, q,
@@ -77,6 +84,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     search = parser.add_argument_group("search (stops by the first rule that holds)")
     add = search.add_argument
     add("--solver", default="tabu", metavar="NAME", help=f"{', '.join(SOLVERS)}; default tabu")
+    add("--topology", metavar="CHIP",
+        help="the chip of --solver emulator: chimera:8, zephyr:15, ...; default pegasus:16")  # fmt: skip
     add("--time-limit", type=_seconds, default=30.0, metavar="S", help="seconds, or 'none'; default 30")
     add("--max-rounds", type=_count, metavar="N", help="rounds; with it and a seed a run can be repeated")
     add("--target", type=_number, metavar="F", help="an objective that is good enough")
@@ -88,7 +97,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Train, then print the summary or the JSON object."""
-    _check_solver(args.solver)
+    _check_solver(args.solver, args.topology)
     # Whatever a library prints goes to standard error: standard output holds the answer and nothing else.
     with contextlib.redirect_stdout(sys.stderr):
         training = train(args)
@@ -208,6 +217,7 @@ def train(args: argparse.Namespace) -> Training:
         max_rounds=args.max_rounds,
         target=args.target,
         solver=args.solver,
+        solver_options=_solver_options(args.topology),
         workers=args.workers,
         seed=args.seed,
         progress=not args.json,
@@ -215,13 +225,23 @@ def train(args: argparse.Namespace) -> Training:
     return Training(args, noise, problem, result, flipped, test)
 
 
-def _check_solver(name: str) -> None:
+def _check_solver(name: str, topology: str | None) -> None:
+    """Refuse what the solver will not take, before any data is read."""
     from lns.solvers import SOLVERS as known
+    from lns.solvers import make_solver
 
     if name not in known:
         raise InvalidInput(
             f"Unknown solver {name!r}: choose one of {', '.join(known)}{closest(name, [*known])}"
         )
+    if topology is not None:
+        if name != "emulator":
+            raise InvalidInput(f"--topology goes with --solver emulator. Got --solver {name}.")
+        make_solver(name, _solver_options(topology))
+
+
+def _solver_options(topology: str | None) -> dict[str, Any]:
+    return {} if topology is None else {"topology": topology}
 
 
 def _plain_q(q: float | dict[int, float]) -> Any:
