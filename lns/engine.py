@@ -57,7 +57,7 @@ class EngineParams:
     polish: int = 100
     opening_share: float = 0.3
     opening: int = 20_000
-    heats: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
+    heats: tuple[float, ...] = (0.3, 3.0, 10.0, 30.0, 100.0)
     patience: int = 25
     elites: int = 8
     sample_rows: int = 65_536
