@@ -60,8 +60,8 @@ def solve(
         ``time_limit=None`` means no limit. With a round limit that is reached first, the same seed gives the
         same rounds and the same result.
     solver, solver_options
-        Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, a callable
-        (see `lns.solvers.Solver`) or any dimod sampler.
+        Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
+        annealer chip), a callable (see `lns.solvers.Solver`) or any dimod sampler.
     backend, workers
         Where neighbourhoods run: ``"local"``, on so many threads (default: all cores).
     seed

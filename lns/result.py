@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class NeighbourhoodRecord:
     num_couplers: int
     reads: int
     timings: dict[str, float]
+    chip: dict[str, Any]
     objective: float
 
     @classmethod
@@ -36,7 +37,7 @@ class NeighbourhoodRecord:
         return cls(
             choice.kind, choice.coding, choice.background, choice.width, choice.heat, choice.weights,
             proposal.batch, proposal.num_variables, proposal.num_couplers, proposal.reads,
-            proposal.timings, objective,
+            proposal.timings, proposal.chip, objective,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,7 @@ class Proposal:
     num_couplers: int
     reads: int
     timings: dict[str, float] = field(default_factory=dict)
+    chip: dict[str, Any] = field(default_factory=dict)  # what an annealer's call says of itself
 
 
 def make_neighbourhood(
@@ -215,7 +216,7 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
     problem, codes, choice = part.problem, task.codes, task.choice
     clock = Clock()
     rng = np.random.default_rng(task.seed)
-    cand, batch, sizes = codes, np.empty(0, dtype=np.intp), (0, 0, 0)
+    cand, batch, sizes, chip = codes, np.empty(0, dtype=np.intp), (0, 0, 0), {}
     if len(choice.weights) and not expired():
         state = problem.state(codes)
         clock.lap("objective")
@@ -224,6 +225,8 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         clock.lap("build")
         samples = solver(sub, np.append(neighbourhood.start, targets.ravel()), int(rng.integers(2**31)))
         clock.lap("solve")
+        if (info := getattr(solver, "info", None)) is not None:
+            chip = info.to_dict()
         reads = np.unique(samples[:, : sub.num_weight_bits], axis=0)
         candidates = neighbourhood.codes(codes, reads, problem.tops)
         candidates = candidates[(candidates != codes).any(axis=1)]
@@ -237,7 +240,7 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         seed = int(rng.integers(2**31))
         cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, expired=expired)
         clock.lap("polish")
-    return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps)
+    return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
 
 
 def build(

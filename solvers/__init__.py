@@ -3,13 +3,16 @@
 from lns.solvers._protocol import Solver
 from lns.solvers._registry import SOLVERS, make_solver, register
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
+from lns.solvers.emulator import ChipCall, Emulator
 from lns.solvers.exact import Exact
 
 __all__ = [
     "SOLVERS",
     "Annealing",
+    "ChipCall",
     "Descent",
     "DimodSolver",
+    "Emulator",
     "Exact",
     "Solver",
     "Tabu",

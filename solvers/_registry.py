@@ -10,6 +10,7 @@ from typing import Any
 from lns.errors import InvalidInput
 from lns.solvers._protocol import Solver
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
+from lns.solvers.emulator import Emulator
 from lns.solvers.exact import Exact
 
 SOLVERS: dict[str, Callable[..., Solver]] = {
@@ -17,6 +18,7 @@ SOLVERS: dict[str, Callable[..., Solver]] = {
     "sa": Annealing,
     "descent": Descent,
     "exact": Exact,
+    "emulator": Emulator,
 }
 
 
@@ -48,7 +50,7 @@ def make_solver(solver: Any, options: Mapping[str, Any] | None = None) -> Solver
 def check_options(name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Unknown options are errors with the closest match."""
     try:
-        known = [field.name for field in fields(factory)]  # type: ignore[arg-type]
+        known = [field.name for field in fields(factory) if field.init]  # type: ignore[arg-type]
     except TypeError:
         return
     for option in options:

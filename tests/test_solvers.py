@@ -33,7 +33,7 @@ def real_sub(seed=0, weights=3, examples=3, kind="dense", background="curvature"
     problem = random_problem(kind, seed=seed, target_bits=2)
     state = problem.state(random_codes(problem, seed))
     rng = np.random.default_rng(seed)
-    choice = Choice("random", np.arange(weights), "window", 2, background, 0.3, examples)
+    choice = Choice("random", np.arange(weights), background=background, width=0.3, examples=examples)
     sub, neighbourhood, _ = rounds.build(problem, state, choice, rng)
     start = np.zeros(sub.num_variables, dtype=np.int8)
     start[: sub.num_weight_bits] = neighbourhood.start
