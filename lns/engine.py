@@ -37,10 +37,12 @@ class EngineParams:
         on one or on many.
     polish
         Moves of the polish, per weight.
+    walks
+        Walks that open an episode side by side; the best goes on.
     opening_share, opening
-        The walks that open an episode may take this share of the time limit, as far as the size of the data
-        tells, and at most so many moves per weight. (An estimate of the work, not of this machine's speed:
-        the same arguments give the same search.)
+        Each of them may take this share of the time limit, as far as the size of the data tells, and at
+        most so many moves per weight. (An estimate of the work, not of this machine's speed: the same
+        arguments give the same search.)
     heats
         Temperatures at which those walks begin, in shares of one example, taken in turn.
     patience
@@ -55,7 +57,8 @@ class EngineParams:
 
     neighbourhoods: int = 2
     polish: int = 100
-    opening_share: float = 0.3
+    walks: int = 4
+    opening_share: float = 0.25
     opening: int = 20_000
     heats: tuple[float, ...] = (0.3, 3.0, 10.0, 30.0, 100.0)
     patience: int = 25
@@ -64,7 +67,7 @@ class EngineParams:
     fuse: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("neighbourhoods", "patience", "elites", "sample_rows"):
+        for name in ("neighbourhoods", "walks", "patience", "elites", "sample_rows"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name} must be at least 1. Got {getattr(self, name)}.")
         for name in ("polish", "opening"):
@@ -239,13 +242,13 @@ def open_episode(
 ) -> list[Task]:
     """Walks that begin hot: the first from the start, later ones from it, from an elite or from anywhere."""
     tasks = []
-    for k in range(params.neighbourhoods):
+    for k in range(params.walks):
         codes = start
         if search.episode:
             anywhere = rng.integers(0, search.curr.problem.tops + 1, dtype=np.int32)
             elite = search.elites[rng.integers(len(search.elites))][1]
             codes = (start, elite, anywhere)[rng.integers(3)]
-        heat = params.heats[(search.episode * params.neighbourhoods + k) % len(params.heats)]
+        heat = params.heats[(search.episode * params.walks + k) % len(params.heats)]
         tasks.append(Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k)))
     search.episode += 1
     return tasks

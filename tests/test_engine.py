@@ -65,7 +65,8 @@ def play(problem, start, script, accept=greedy, rule=None, select=None, **params
     def watch(record, search):
         seen.append((search.curr.codes.tolist(), search.best.codes.tolist()))
 
-    settings = EngineParams(**{"neighbourhoods": 1, "patience": 100, **params})
+    count = params.get("neighbourhoods", 1)
+    settings = EngineParams(**{"neighbourhoods": count, "walks": count, "patience": 100, **params})
     search, records, reason = engine.run(
         problem, np.asarray(start, dtype=np.int32), select or OneChoice(), accept, script,
         rule or stop.max_rounds(len(script.answers)), params=settings, seed=0, began=perf_counter(),
@@ -288,7 +289,8 @@ def test_every_round_is_accounted_for():
         assert record.outcome in {o.value for o in Outcome}
         assert record.rows == 120
         assert min(record.select_time, record.solve_time, record.merge_time) >= 0
-        assert len(record.neighbourhoods) == EngineParams().neighbourhoods
+        opening = record.neighbourhoods[0].kind == "opening"
+        assert len(record.neighbourhoods) == (SHORT.walks if opening else SHORT.neighbourhoods)
         for one in record.neighbourhoods:
             assert set(one.timings) <= TIMINGS
             assert math.isfinite(one.objective)
