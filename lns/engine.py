@@ -57,10 +57,10 @@ class EngineParams:
 
     neighbourhoods: int = 2
     polish: int = 100
-    walks: int = 4
-    opening_share: float = 0.25
+    walks: int = 2
+    opening_share: float = 0.5
     opening: int = 20_000
-    heats: tuple[float, ...] = (0.3, 3.0, 10.0, 30.0, 100.0)
+    heats: tuple[float, ...] = (3.0, 10.0, 0.3, 30.0, 100.0)
     patience: int = 25
     elites: int = 8
     sample_rows: int = 65_536
