@@ -74,10 +74,14 @@ def num_couplers(problem: QLossProblem) -> int:
 
 def labels(problem: QLossProblem) -> list[tuple]:
     """Variable labels in their order: weights, bias, targets."""
-    w = [("w", i, k) for i in range(problem.num_features) for k in range(problem.weight_bits)]
-    b = [("b", k) for k in range(problem.bias_bits)]
     t = [("t", s, k) for s in range(problem.num_examples) for k in range(problem.target_bits)]
-    return w + b + t
+    return weight_labels(problem) + t
+
+
+def weight_labels(problem: QLossProblem) -> list[tuple]:
+    """Labels of the weight bits, then of the bias bits."""
+    w = [("w", i, k) for i in range(problem.num_features) for k in range(problem.weight_bits)]
+    return w + [("b", k) for k in range(problem.bias_bits)]
 
 
 def full_bqm(problem: QLossProblem) -> dimod.BinaryQuadraticModel:

@@ -55,7 +55,10 @@ def noisy_long_servedio(rows, rate=0.2, seed=0, features=21, **options):
         ({"coding": "gray"}, r"Unknown coding 'gray'\. Choose one of window, stored"),
         ({"accept": "always"}, r"Unknown acceptance 'always'\. Choose one of .*greedy"),
         ({"solver": "taboo"}, r"Unknown solver 'taboo'\. Choose one of .*tabu"),
-        ({"solver": None}, r"solver must be a name, a callable or a dimod sampler\. Got None"),
+        (
+            {"solver": None},
+            r"solver must be a name, .* or a hybrid runnable\. Got None",
+        ),
         ({"solver_options": {"num_reads": 0}}, r"The 'num_reads' option of tabu must be .* Got 0"),
         ({"initial": "ones"}, r"initial must be \(weights, bias\), .* Got 'ones'"),
         ({"initial": 3}, r"initial must be \(weights, bias\)"),
