@@ -21,7 +21,7 @@ from lns.subproblem import pinned
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
-HOT, COLD = 0.1, 1e-5  # temperatures of a walk, as energies; weights of zero have about 1
+HOT, COLD = 1.0, 1e-5  # temperatures of a walk, as energies; all weights at zero have about 1
 SEGMENTS = 20  # of a walk, between which it asks for the time
 REACH = 8  # levels up and down that the descent tries
 
