@@ -61,7 +61,7 @@ def solve(
         same rounds and the same result.
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
-        annealer chip), a callable (see `lns.solvers.Solver`) or any dimod sampler.
+        annealer chip), a callable (see `lns.solvers.Solver`), any dimod sampler or any dwave-hybrid runnable.
     backend, workers
         Where neighbourhoods run: ``"local"``, on so many threads (default: all cores).
     seed
