@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from lns.datasets.noise import flip_labels
     from lns.driver import solve
     from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
+    from lns.hybrid import QLossComposer, QLossDecomposer, hybrid_state, hybrid_workflow
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
     from lns.result import Result
+    from lns.sampler import LNSSampler
 
 __version__ = "0.1.0"
 
@@ -27,9 +29,14 @@ _HOMES = {
     "EnergyMismatchError": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
+    "LNSSampler": "lns.sampler",
+    "QLossComposer": "lns.hybrid",
+    "QLossDecomposer": "lns.hybrid",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
     "flip_labels": "lns.datasets.noise",
+    "hybrid_state": "lns.hybrid",
+    "hybrid_workflow": "lns.hybrid",
     "load_dataset": "lns.datasets.load",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
@@ -37,8 +44,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "LNSSampler",
+    "QLossComposer", "QLossDecomposer", "QLossProblem", "Result", "flip_labels", "hybrid_state",
+    "hybrid_workflow", "load_dataset", "q_candidates", "q_lower_bound", "solve",
 ]  # fmt: skip
 
 

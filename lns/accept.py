@@ -8,6 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from lns.errors import InvalidInput
+
 
 class Outcome(StrEnum):
     """What became of a round's candidate."""
@@ -71,3 +73,12 @@ ACCEPT: dict[str, Callable[[], Accept]] = {
     "record": RecordToRecord,
     "annealed": Annealed,
 }
+
+
+def make_accept(accept: str | Accept) -> Accept:
+    """An acceptance rule from its name, or the rule itself."""
+    if not isinstance(accept, str):
+        return accept
+    if accept not in ACCEPT:
+        raise InvalidInput(f"Unknown acceptance {accept!r}. Choose one of {', '.join(ACCEPT)}.")
+    return ACCEPT[accept]()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from lns import stop as stop_rules
-from lns.accept import ACCEPT, Accept
+from lns.accept import Accept, make_accept
 from lns.backends.local import LocalBackend
 from lns.engine import EngineParams, Search, run
 from lns.errors import InvalidInput
@@ -61,7 +61,7 @@ def solve(
         same rounds and the same result.
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
-        annealer chip), a callable (see `lns.solvers.Solver`) or any dimod sampler.
+        annealer chip), a callable (see `lns.solvers.Solver`), any dimod sampler or any dwave-hybrid runnable.
     backend, workers
         Where neighbourhoods run: ``"local"``, on so many threads (default: all cores).
     seed
@@ -108,7 +108,7 @@ def solve(
         if not isinstance(number, (int, np.integer)) or number < 0:
             raise InvalidInput(f"{name} must be an int of at least 0. Got {number!r}.")
     the_solver = make_solver(solver, solver_options)
-    acceptance = _acceptance(accept)
+    acceptance = make_accept(accept)
     params = params or EngineParams()
     watchers: list[Callbacks] = [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
 
@@ -205,14 +205,6 @@ def _stop_rules(
     if not rules:
         raise InvalidInput("Give at least one of time_limit, max_rounds, target and no_improvement.")
     return rules
-
-
-def _acceptance(accept: str | Accept) -> Accept:
-    if not isinstance(accept, str):
-        return accept
-    if accept not in ACCEPT:
-        raise InvalidInput(f"Unknown acceptance {accept!r}. Choose one of {', '.join(ACCEPT)}.")
-    return ACCEPT[accept]()
 
 
 def _announce(watchers: Sequence[Callbacks]) -> Callable[[RoundRecord, Search], None]:

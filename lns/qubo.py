@@ -72,12 +72,16 @@ def num_couplers(problem: QLossProblem) -> int:
     return weight_bits * (weight_bits - 1) // 2 + problem.num_examples * (weight_bits * d + d * (d - 1) // 2)
 
 
-def labels(problem: QLossProblem) -> list[tuple]:
-    """Variable labels in their order: weights, bias, targets."""
-    w = [("w", i, k) for i in range(problem.num_features) for k in range(problem.weight_bits)]
-    b = [("b", k) for k in range(problem.bias_bits)]
+def labels(problem: Any) -> list[tuple]:
+    """Variable labels in their order, of anything with the sizes of a problem: weights, bias, targets."""
     t = [("t", s, k) for s in range(problem.num_examples) for k in range(problem.target_bits)]
-    return w + b + t
+    return weight_labels(problem) + t
+
+
+def weight_labels(problem: Any) -> list[tuple]:
+    """Labels of the weight bits, then of the bias bits."""
+    w = [("w", i, k) for i in range(problem.num_features) for k in range(problem.weight_bits)]
+    return w + [("b", k) for k in range(problem.bias_bits)]
 
 
 def full_bqm(problem: QLossProblem) -> dimod.BinaryQuadraticModel:

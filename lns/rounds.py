@@ -46,6 +46,18 @@ class Part:
         self.working = WorkingSet(problem)
         self.working.set_partners(problem.state(codes).margins)
 
+    def polish(
+        self,
+        codes: NDArray[np.int32],
+        heat: float,
+        moves: int,
+        seed: int,
+        expired: Callable[[], bool] = lambda: False,
+    ) -> NDArray[np.int32]:
+        """The best codes of a short walk that begins at `heat`, in units of one example's share."""
+        share = 1.0 / self.problem.num_examples
+        return self.working.anneal(codes, heat * share, min(COLD, heat) * share, moves, seed, expired=expired)
+
     def view(self, codes: NDArray[np.int32], elites: list[NDArray[np.int32]]) -> View:
         """What strategies may look at."""
         return View(codes, lambda: self.problem.state(codes).gains(), self.working.partner, elites)
@@ -221,24 +233,17 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         state = problem.state(codes)
         clock.lap("objective")
         sub, neighbourhood, batch = build(problem, state, choice, rng)
-        targets = unpack_bits(problem.best_target_codes(state.margins[batch], batch), problem.target_bits)
+        start = start_bits(state, neighbourhood, batch)
         clock.lap("build")
-        samples = solver(sub, np.append(neighbourhood.start, targets.ravel()), int(rng.integers(2**31)))
+        samples = solver(sub, start, int(rng.integers(2**31)))
         clock.lap("solve")
         if (info := getattr(solver, "info", None)) is not None:
             chip = info.to_dict()
-        reads = np.unique(samples[:, : sub.num_weight_bits], axis=0)
-        candidates = neighbourhood.codes(codes, reads, problem.tops)
-        candidates = candidates[(candidates != codes).any(axis=1)]
-        if len(candidates):
-            cand = candidates[np.argmin(state.evaluate(candidates))]
+        cand = best_read(state, neighbourhood, samples)
         sizes = (sub.num_variables, sub.num_couplers, len(samples))
         clock.lap("rank")
     if choice.heat > 0:
-        share = 1.0 / problem.num_examples
-        cold = min(COLD, choice.heat) * share
-        seed = int(rng.integers(2**31))
-        cand = part.working.anneal(cand, choice.heat * share, cold, task.polish_moves, seed, expired=expired)
+        cand = part.polish(cand, choice.heat, task.polish_moves, int(rng.integers(2**31)), expired)
         clock.lap("polish")
     return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
 
@@ -256,3 +261,20 @@ def build(
     else:
         background = subproblem.curvature(problem, state.margins, choice.width)
     return subproblem.build(problem, state, neighbourhood, batch, background), neighbourhood, batch
+
+
+def start_bits(state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]) -> NDArray[np.int8]:
+    """The bits of a sub-QUBO that leave everything as it is, the batch's targets at their best."""
+    problem = state.problem
+    targets = problem.best_target_codes(state.margins[batch], batch)
+    return np.append(neighbourhood.start, unpack_bits(targets, problem.target_bits).ravel())
+
+
+def best_read(
+    state: State, neighbourhood: nb.Neighbourhood, samples: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """The best codes other than the current ones among all reads, by the objective; else the current ones."""
+    reads = np.unique(samples[:, : neighbourhood.num_bits], axis=0)
+    candidates = neighbourhood.codes(state.codes, reads, state.problem.tops)
+    candidates = candidates[(candidates != state.codes).any(axis=1)]
+    return candidates[np.argmin(state.evaluate(candidates))] if len(candidates) else state.codes

@@ -5,6 +5,7 @@ from lns.solvers._registry import SOLVERS, make_solver, register
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.emulator import ChipCall, Emulator
 from lns.solvers.exact import Exact
+from lns.solvers.hybrid_runnable import HybridSolver
 
 __all__ = [
     "SOLVERS",
@@ -14,6 +15,7 @@ __all__ = [
     "DimodSolver",
     "Emulator",
     "Exact",
+    "HybridSolver",
     "Solver",
     "Tabu",
     "make_solver",

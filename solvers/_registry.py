@@ -12,6 +12,7 @@ from lns.solvers._protocol import Solver
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.emulator import Emulator
 from lns.solvers.exact import Exact
+from lns.solvers.hybrid_runnable import HybridSolver, is_runnable
 
 SOLVERS: dict[str, Callable[..., Solver]] = {
     "tabu": Tabu,
@@ -30,7 +31,7 @@ def register(name: str, factory: Callable[..., Solver]) -> None:
 
 
 def make_solver(solver: Any, options: Mapping[str, Any] | None = None) -> Solver:
-    """A solver from its name and options, or from an object: a callable or a dimod sampler."""
+    """A solver from its name and options, or from a callable, a dimod sampler or a hybrid runnable."""
     options = dict(options or {})
     if isinstance(solver, str):
         if solver not in SOLVERS:
@@ -40,8 +41,12 @@ def make_solver(solver: Any, options: Mapping[str, Any] | None = None) -> Solver
         return factory(**options)
     if callable(getattr(solver, "sample", None)):
         return DimodSolver(solver, **options)
+    if is_runnable(solver):
+        return HybridSolver(solver, **options)
     if not callable(solver):
-        raise InvalidInput(f"solver must be a name, a callable or a dimod sampler. Got {solver!r}.")
+        raise InvalidInput(
+            f"solver must be a name, a callable, a dimod sampler or a hybrid runnable. Got {solver!r}."
+        )
     if options:
         raise InvalidInput("solver_options go with a solver's name or a dimod sampler, not with a callable.")
     return solver

@@ -36,8 +36,13 @@ class DimodSolver:
         if "seed" in self._takes:
             options["seed"] = seed
         found = self.sampler.sample(sub.to_bqm(), **options)
-        order = np.argsort(np.asarray(list(found.variables), dtype=np.intp))
-        return np.asarray(found.record.sample, dtype=np.int8)[:, order]
+        return ordered_bits(found)
+
+
+def ordered_bits(found: Any) -> NDArray[np.int8]:
+    """The samples of a dimod sample set over 0 ... n - 1, variables in order; of spins, -1 counts as 0."""
+    order = np.argsort(np.asarray(list(found.variables), dtype=np.intp))
+    return (found.record.sample[:, order] > 0).astype(np.int8)
 
 
 def _check_positive(owner: str, **values: int) -> None:

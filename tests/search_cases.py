@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import os
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -61,3 +64,24 @@ def facts(record):
         return [facts(one) for one in value] if isinstance(value, tuple) else value
 
     return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.name not in timed}
+
+
+def instances():
+    """The folder with the fixed instances, or None."""
+    given = os.environ.get("LNS_DATA_DIR")
+    folders = [Path(given) / "instances"] if given else []
+    folders.append(Path(__file__).resolve().parents[2] / "shared" / "data" / "instances")
+    return next((f for f in folders if (f / "best_known.csv").is_file()), None)
+
+
+def long_servedio_noise20():
+    """The fixed instance of 5,650 variables, and its best known objective."""
+    with open(instances() / "best_known.csv", newline="") as file:
+        row = next(r for r in csv.DictReader(file) if r["file"] == "long-servedio-noise20.npz")
+    data = np.load(instances() / row["file"])
+    problem = QLossProblem(
+        data["X"].astype(np.float32), data["y"], q=float(row["q"]), lam=float(row["lam"]),
+        weight_bits=int(row["weight_bits"]), weight_range=(float(row["weight_lo"]), float(row["weight_hi"])),
+        bias_bits=int(row["bias_bits"]), bias_range=(float(row["bias_lo"]), float(row["bias_hi"])),
+    )  # fmt: skip
+    return problem, float(row["best_objective"])

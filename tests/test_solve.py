@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import dimod
 import numpy as np
 import pytest
 from dwave.samplers import SimulatedAnnealingSampler
 from scipy import sparse
-from search_cases import KINDS, every_code, facts, random_codes, random_problem, recomputed
+from search_cases import (
+    KINDS,
+    every_code,
+    facts,
+    instances,
+    long_servedio_noise20,
+    random_codes,
+    random_problem,
+    recomputed,
+)
 
 import lns
 from lns.accept import Outcome
@@ -55,7 +61,10 @@ def noisy_long_servedio(rows, rate=0.2, seed=0, features=21, **options):
         ({"coding": "gray"}, r"Unknown coding 'gray'\. Choose one of window, stored"),
         ({"accept": "always"}, r"Unknown acceptance 'always'\. Choose one of .*greedy"),
         ({"solver": "taboo"}, r"Unknown solver 'taboo'\. Choose one of .*tabu"),
-        ({"solver": None}, r"solver must be a name, a callable or a dimod sampler\. Got None"),
+        (
+            {"solver": None},
+            r"solver must be a name, .* or a hybrid runnable\. Got None",
+        ),
         ({"solver_options": {"num_reads": 0}}, r"The 'num_reads' option of tabu must be .* Got 0"),
         ({"initial": "ones"}, r"initial must be \(weights, bias\), .* Got 'ones'"),
         ({"initial": 3}, r"initial must be \(weights, bias\)"),
@@ -326,14 +335,6 @@ def test_pinned_rounds_freeze_and_curvature_rounds_move():
     assert won["pinned"] < 0.2 * won["curvature"]
 
 
-def instances():
-    """The folder with the fixed instances, or None."""
-    given = os.environ.get("LNS_DATA_DIR")
-    folders = [Path(given) / "instances"] if given else []
-    folders.append(Path(__file__).resolve().parents[2] / "shared" / "data" / "instances")
-    return next((f for f in folders if (f / "best_known.csv").is_file()), None)
-
-
 @pytest.mark.skipif(
     instances() is None, reason="the fixed instances are not here: set LNS_DATA_DIR to the folder above them"
 )
@@ -341,16 +342,8 @@ def instances():
 @pytest.mark.parametrize("initial", [None, "zero"])
 def test_the_best_known_objective_of_long_servedio_is_reached(seed, initial):
     """Tests F = 0.28641 of the 5,650-variable QUBO within a handful of rounds."""
-    with open(instances() / "best_known.csv", newline="") as file:
-        row = next(r for r in csv.DictReader(file) if r["file"] == "long-servedio-noise20.npz")
-    data = np.load(instances() / row["file"])
-    problem = lns.QLossProblem(
-        data["X"].astype(np.float32), data["y"], q=float(row["q"]), lam=float(row["lam"]),
-        weight_bits=int(row["weight_bits"]), weight_range=(float(row["weight_lo"]), float(row["weight_hi"])),
-        bias_bits=int(row["bias_bits"]), bias_range=(float(row["bias_lo"]), float(row["bias_hi"])),
-    )  # fmt: skip
+    problem, best_known = long_servedio_noise20()
     assert problem.num_variables == 5650
-    best_known = float(row["best_objective"])
     result = lns.solve(problem, max_rounds=8, target=best_known + 1e-6, seed=seed, initial=initial)
     assert result.stop_reason == "target"
     assert problem.objective(result.weights, result.bias) <= best_known + 1e-6

@@ -292,7 +292,7 @@ def test_options_with_a_callable_are_refused():
 @pytest.mark.parametrize("thing", [None, 3, object()])
 def test_things_that_cannot_solve_are_refused(thing):
     """Tests the message for anything else."""
-    with pytest.raises(InvalidInput, match=r"^solver must be a name, a callable or a dimod sampler\. Got"):
+    with pytest.raises(InvalidInput, match=r"^solver must be a name, .* or a hybrid runnable\. Got"):
         make_solver(thing)
 
 
