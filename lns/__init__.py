@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
-    from lns.driver import solve
-    from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
+    from lns.driver import resume, solve
+    from lns.errors import (
+        CheckpointError,
+        CheckpointWarning,
+        ClusterWarning,
+        DamagedCheckpoint,
+        DataError,
+        EnergyMismatchError,
+        ForeignCheckpoint,
+        InvalidInput,
+        LNSError,
+        NewerCheckpoint,
+        WrongProblem,
+    )
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
@@ -22,23 +34,33 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Callbacks": "lns.progress",
+    "CheckpointError": "lns.errors",
+    "CheckpointWarning": "lns.errors",
+    "ClusterWarning": "lns.errors",
+    "DamagedCheckpoint": "lns.errors",
     "DataError": "lns.errors",
     "Dataset": "lns.datasets.load",
     "EnergyMismatchError": "lns.errors",
+    "ForeignCheckpoint": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
+    "NewerCheckpoint": "lns.errors",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
+    "WrongProblem": "lns.errors",
     "flip_labels": "lns.datasets.noise",
     "load_dataset": "lns.datasets.load",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
+    "resume": "lns.driver",
     "solve": "lns.driver",
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "CheckpointError", "CheckpointWarning", "ClusterWarning", "DamagedCheckpoint", "DataError",
+    "Dataset", "EnergyMismatchError", "ForeignCheckpoint", "InvalidInput", "LNSError", "NewerCheckpoint",
+    "QLossProblem", "Result", "WrongProblem", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound",
+    "resume", "solve",
 ]  # fmt: skip
 
 

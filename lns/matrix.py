@@ -69,6 +69,9 @@ class DenseMatrix:
         self._margins = kernels.margins_by_columns if by_columns else kernels.margins_by_rows
         self._step_gains = kernels.step_gains_by_columns if by_columns else kernels.step_gains_by_rows
 
+    def __reduce__(self) -> tuple[type[DenseMatrix], tuple[NDArray]]:
+        return DenseMatrix, (self.X,)  # pickled by value, compiled loops would be compiled again
+
     @property
     def nbytes(self) -> int:
         return self.X.nbytes
