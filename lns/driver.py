@@ -25,7 +25,7 @@ from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
 from lns.settings import Settings, stop_rules
 from lns.solvers import Solver
-from lns.warm_up import compile_loops, tiny_round
+from lns.warm_up import compile_loops, tiny_rounds
 
 BACKENDS = ("local", "ray")
 
@@ -123,7 +123,8 @@ def solve(
         keeper.save_problem(problem)
     watchers = _watchers(callbacks, progress, time_limit, max_rounds)
 
-    with open_backend(backend, the_solver, workers, address, problem) as run_tasks:
+    where = backend, the_solver, workers, address
+    with open_backend(*where, problem, settings.params.sample_rows) as run_tasks:
         began = perf_counter()
         if initial is None or problem.has_automatic_ranges:
             # The search gets at least half of the time.
@@ -208,7 +209,8 @@ def resume(
         acceptance.restore(begun.accept)  # type: ignore[attr-defined]
     watchers = _watchers(callbacks, progress, whole, settings.max_rounds)
 
-    with open_backend(backend, the_solver, workers, address, begun.search.curr.problem) as run_tasks:
+    where = backend, the_solver, workers, address
+    with open_backend(*where, begun.search.curr.problem, settings.params.sample_rows) as run_tasks:
         began = perf_counter() - begun.seconds
         return _run(begun, the_solver, acceptance, run_tasks, rules, whole, began, watchers, keeper)
 
@@ -265,14 +267,14 @@ def _run(
 
 
 def open_backend(
-    name: str, solver: Solver, workers: int | None, address: str | None, problem: QLossProblem
+    name: str, solver: Solver, workers: int | None, address: str | None, problem: QLossProblem, rows: int
 ) -> AbstractContextManager[Backend]:
-    """Where neighbourhoods will run, ready for this kind of problem: no time limit pays for that."""
-    compile_loops(problem)
+    """Where neighbourhoods will run, ready for samples of so many rows: no time limit pays for that."""
+    compile_loops(problem, rows)
     if name == "ray":
         from lns.backends.ray import RayBackend
 
-        return RayBackend(solver, workers, address, tiny_round(problem))
+        return RayBackend(solver, workers, address, tiny_rounds(problem, rows))
     return LocalBackend(solver, workers)
 
 

@@ -29,6 +29,12 @@ T = TypeVar("T")
 RowProducts = Callable[[slice, NDArray], NDArray]
 
 
+def use_cores(count: int) -> None:
+    """How many threads a pass over many numbers may use in this process (default: all cores)."""
+    global _CORES
+    _CORES = count
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_CORES, thread_name_prefix="lns-rows")
