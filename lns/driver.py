@@ -257,9 +257,9 @@ def _run(
     best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
-        flagged=best.margins <= problem.q, rounds=[*begun.records, *records], stop_reason=reason,
-        wall_time=perf_counter() - began, start_objective=begun.start_objective, start_time=begun.start_time,
-        solver=settings.solver_name, seed=settings.seed,
+        flagged=problem.flagged(best.weights, best.bias), rounds=[*begun.records, *records],
+        stop_reason=reason, wall_time=perf_counter() - began, start_objective=begun.start_objective,
+        start_time=begun.start_time, solver=settings.solver_name, seed=settings.seed,
     )  # fmt: skip
     for watcher in watchers:
         watcher.on_end(result)

@@ -70,6 +70,8 @@ class QLossProblem:
     0.61
     """
 
+    _cut_short = False  # whether a deadline ended the search for the warm start
+
     def __init__(
         self,
         X: Any,
@@ -102,7 +104,6 @@ class QLossProblem:
             raise InvalidInput(f"target_span must be above 0. Got {target_span}.")
         self.target_grid = target_grid(self.target_bits, self.target_span)
         self._warm_start: tuple[NDArray[np.float64], float] | None = None
-        self._cut_short = False  # whether a deadline ended the search for the warm start
         self._weight_grid = _check_range("weight_range", weight_range, self.weight_bits, self.num_features)
         self._bias_grid = _check_range("bias_range", bias_range, self.bias_bits, 1)
 
