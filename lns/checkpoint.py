@@ -92,7 +92,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray]]:
 
 
 def _check_kind(path: Path, line: bytes) -> None:
-    if not line.startswith(MAGIC[: max(1, len(line))]):
+    if not line.startswith(MAGIC[: len(line)]):
         raise ForeignCheckpoint(f"{path} is not a checkpoint of qlns.")
     if len(line) <= len(MAGIC):
         raise DamagedCheckpoint(f"The checkpoint {path} is cut short: its first line is missing.")
@@ -106,7 +106,7 @@ def _check_kind(path: Path, line: bytes) -> None:
 
 def _check_whole(path: Path, line: bytes, payload: bytes) -> None:
     words = line.decode("ascii", "replace").split()
-    if not line.endswith(b"\n") or len(words) != 5 or not words[4].isdigit():
+    if not line.endswith(b"\n") or len(words) != 5 or not (words[2] + words[4]).isdigit():
         raise DamagedCheckpoint(f"The checkpoint {path} is damaged: its first line is not complete.")
     if len(payload) != int(words[4]):
         raise DamagedCheckpoint(
