@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
-    from lns.driver import solve
-    from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
+    from lns.driver import resume, solve
+    from lns.errors import (
+        CheckpointError,
+        CheckpointWarning,
+        ClusterWarning,
+        DamagedCheckpoint,
+        DataError,
+        EnergyMismatchError,
+        ForeignCheckpoint,
+        InvalidInput,
+        LNSError,
+        NewerCheckpoint,
+        WrongProblem,
+    )
     from lns.hybrid import QLossComposer, QLossDecomposer, hybrid_state, hybrid_workflow
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
@@ -24,30 +36,61 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Callbacks": "lns.progress",
+    "CheckpointError": "lns.errors",
+    "CheckpointWarning": "lns.errors",
+    "ClusterWarning": "lns.errors",
+    "DamagedCheckpoint": "lns.errors",
     "DataError": "lns.errors",
     "Dataset": "lns.datasets.load",
     "EnergyMismatchError": "lns.errors",
+    "ForeignCheckpoint": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
     "LNSSampler": "lns.sampler",
+    "NewerCheckpoint": "lns.errors",
     "QLossComposer": "lns.hybrid",
     "QLossDecomposer": "lns.hybrid",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
+    "WrongProblem": "lns.errors",
     "flip_labels": "lns.datasets.noise",
     "hybrid_state": "lns.hybrid",
     "hybrid_workflow": "lns.hybrid",
     "load_dataset": "lns.datasets.load",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
+    "resume": "lns.driver",
     "solve": "lns.driver",
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "LNSSampler",
-    "QLossComposer", "QLossDecomposer", "QLossProblem", "Result", "flip_labels", "hybrid_state",
-    "hybrid_workflow", "load_dataset", "q_candidates", "q_lower_bound", "solve",
-]  # fmt: skip
+    "Callbacks",
+    "CheckpointError",
+    "CheckpointWarning",
+    "ClusterWarning",
+    "DamagedCheckpoint",
+    "DataError",
+    "Dataset",
+    "EnergyMismatchError",
+    "ForeignCheckpoint",
+    "InvalidInput",
+    "LNSError",
+    "LNSSampler",
+    "NewerCheckpoint",
+    "QLossComposer",
+    "QLossDecomposer",
+    "QLossProblem",
+    "Result",
+    "WrongProblem",
+    "flip_labels",
+    "hybrid_state",
+    "hybrid_workflow",
+    "load_dataset",
+    "q_candidates",
+    "q_lower_bound",
+    "resume",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> Any:

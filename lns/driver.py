@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,21 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from lns import stop as stop_rules
-from lns.accept import Accept, make_accept
+from lns import stop
+from lns.accept import Accept
 from lns.backends.local import LocalBackend
-from lns.engine import EngineParams, Search, run
+from lns.engine import Backend, EngineParams, Search, run
 from lns.errors import InvalidInput
+from lns.keeper import Begun, Keeper, interrupted_by_sigterm, load
 from lns.problem import QLossProblem
 from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
-from lns.rounds import Choice, Part, Task, propose
-from lns.select import AdaptiveSelector
-from lns.solvers import Tabu, make_solver
+from lns.settings import Settings, stop_rules
+from lns.solvers import Solver
+from lns.warm_up import compile_loops, tiny_rounds
 
-BACKENDS = ("local",)
-BACKGROUNDS = ("curvature", "pairwise", "pinned")
-CODINGS = ("window", "stored")
+BACKENDS = ("local", "ray")
 
 
 def solve(
@@ -38,8 +41,11 @@ def solve(
     solver_options: Mapping[str, Any] | None = None,
     backend: str = "local",
     workers: int | None = None,
+    address: str | None = None,
     seed: int = 0,
     initial: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
     progress: bool = False,
     callbacks: Sequence[Callbacks] = (),
     accept: str | Accept = "record",
@@ -62,12 +68,19 @@ def solve(
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
         annealer chip), a callable (see `lns.solvers.Solver`), any dimod sampler or any dwave-hybrid runnable.
-    backend, workers
-        Where neighbourhoods run: ``"local"``, on so many threads (default: all cores).
+    backend, workers, address
+        Where neighbourhoods run: ``"local"``, on so many threads (default: all cores), or ``"ray"``, as so
+        many tasks at a time (default: all CPUs of the cluster) on the Ray cluster at `address` (``"auto"``
+        for the one of this machine; default: the one this process is connected to, the one that
+        ``RAY_ADDRESS`` names, or one that is started on this machine and stopped at the end).
     seed
         Seed of everything random.
     initial
         Where to begin: None for the continuous warm start, ``(weights, bias)``, ``"zero"`` or ``"random"``.
+    checkpoint, checkpoint_every
+        A file to keep the run in, written when it begins, about every so many seconds and when it ends, also
+        by Ctrl-C or SIGTERM; `lns.resume` goes on from there. An existing file is replaced. The problem is
+        kept beside it, in a file whose name ends in ``.data.npz``.
     progress
         Show a line of progress on standard error.
     callbacks
@@ -96,83 +109,210 @@ def solve(
     >>> len(result.rounds), result.stop_reason
     (3, 'max_rounds')
     """
-    rules = _stop_rules(time_limit, max_rounds, target, no_improvement)
-    if backend not in BACKENDS:
-        raise InvalidInput(f"Unknown backend {backend!r}. Choose one of {', '.join(BACKENDS)}.")
-    if workers is not None and workers < 1:
-        raise InvalidInput(f"workers must be at least 1. Got {workers}.")
-    for name, value, known in (("background", background, BACKGROUNDS), ("coding", coding, CODINGS)):
-        if value not in known:
-            raise InvalidInput(f"Unknown {name} {value!r}. Choose one of {', '.join(known)}.")
-    for name, number in (("seed", seed), ("max_bits", max_bits), ("examples", examples)):
-        if not isinstance(number, (int, np.integer)) or number < 0:
-            raise InvalidInput(f"{name} must be an int of at least 0. Got {number!r}.")
-    the_solver = make_solver(solver, solver_options)
-    acceptance = make_accept(accept)
-    params = params or EngineParams()
-    watchers: list[Callbacks] = [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
+    limits: dict[str, Any] = {"max_rounds": max_rounds, "target": target, "no_improvement": no_improvement}
+    rules = stop_rules(time_limit=time_limit, **limits)
+    settings = Settings(
+        seed=seed, solver=solver, solver_options=solver_options, accept=accept, background=background,
+        coding=coding, max_bits=max_bits, examples=examples, time_limit=time_limit,
+        params=params or EngineParams(), **limits,
+    )  # fmt: skip
+    the_solver, acceptance = settings.make_solver(), settings.make_acceptance()
+    _check_backend(backend, workers, address)
+    keeper = None if checkpoint is None else Keeper(checkpoint, checkpoint_every)
+    if keeper:
+        keeper.save_problem(problem)
+    watchers = _watchers(callbacks, progress, time_limit, max_rounds)
 
-    compile_loops(problem)
-    began = perf_counter()
-    with threadpool_limits(1, user_api="blas"):
-        if initial is None and time_limit is not None:
-            problem.find_warm_start(began + 0.5 * time_limit)  # the search gets at least half of the time
+    where = backend, the_solver, workers, address
+    with open_backend(*where, problem, settings.params.sample_rows) as run_tasks:
+        began = perf_counter()
+        if initial is None or problem.has_automatic_ranges:
+            # The search gets at least half of the time.
+            problem.find_warm_start(math.inf if time_limit is None else began + 0.5 * time_limit)
         start = starting_codes(problem, initial, seed)
-        start_objective = problem.state(start).objective
-    start_time = perf_counter() - began
-    for watcher in watchers:
-        watcher.on_start(problem, start_objective)
+        search = Search.begin(problem, start, settings.params)
+        begun = Begun(settings, search, start, search.curr.objective, perf_counter() - began)
+        return _run(begun, the_solver, acceptance, run_tasks, rules, time_limit, began, watchers, keeper)
 
-    # Rounds are sized to what the solver takes: weight bits first, target bits in what is left.
-    most = getattr(the_solver, "max_variables", None) or 10**9
-    max_bits = min(max_bits, most, getattr(the_solver, "max_weight_bits", None) or 10**9)
-    select = AdaptiveSelector(
-        problem.num_features + 1,
-        max_bits=max_bits,
-        bits_per_weight=AdaptiveSelector.WINDOW_BITS
-        if coding == "window"
-        else max(problem.weight_bits, problem.bias_bits),
-        max_examples=min(examples, max(0, most - max_bits) // problem.target_bits),
-        background=background,
-        coding=coding,
+
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    time_limit: float | None = 30.0,
+    max_rounds: int | None = None,
+    target: float | None = None,
+    problem: QLossProblem | None = None,
+    solver: Any = None,
+    solver_options: Mapping[str, Any] | None = None,
+    accept: Accept | None = None,
+    backend: str = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    checkpoint_every: float = 30.0,
+    progress: bool = False,
+    callbacks: Sequence[Callbacks] = (),
+) -> Result:
+    """Go on with a run that was stopped, interrupted or killed, from its checkpoint.
+
+    It takes the same way as if it had never stopped: with a round limit, its rounds and its result are those
+    of an undisturbed run. The checkpoint goes on being written.
+
+    Parameters
+    ----------
+    path
+        The checkpoint of a run of `lns.solve`.
+    time_limit
+        Seconds from now; None for no limit.
+    max_rounds, target
+        Rounds in all, those before included, and an objective to reach. Where they are not given, the limits
+        that the run was begun with still hold, unless they have been reached.
+    problem
+        The problem of the run, if it is at hand; it is compared with the checkpoint. By default it is read
+        from the file beside the checkpoint.
+    solver, solver_options, accept
+        Needed only if the run used an object instead of a name: a file cannot keep it.
+    backend, workers, address, checkpoint_every, progress, callbacks
+        As in `lns.solve`; where a run goes on does not change its rounds.
+
+    Returns
+    -------
+    The result with all rounds, those before included.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged (`DamagedCheckpoint`), no checkpoint (`ForeignCheckpoint`), of a later version
+        (`NewerCheckpoint`), or belongs to another problem (`WrongProblem`).
+    """
+    _check_backend(backend, workers, address)
+    if time_limit is not None:
+        stop.time_limit(time_limit)  # an error if it is no time
+    keeper = Keeper(path, checkpoint_every)
+    keeper.problem, begun = load(path, problem)
+    keeper.check_writable()
+    settings = _objects_again(begun.settings, solver, solver_options, accept)
+    now = begun.search.progress(begun.seconds)
+    settings = replace(
+        settings,
+        max_rounds=_limit(max_rounds, settings.max_rounds, stop.max_rounds, now),
+        target=_limit(target, settings.target, stop.target, now),
+        no_improvement=_limit(None, settings.no_improvement, stop.no_improvement, now),
     )
-    with LocalBackend(the_solver, workers) as run_tasks:
+    whole = None if time_limit is None else begun.seconds + time_limit
+    rules = stop_rules(
+        time_limit=whole, max_rounds=settings.max_rounds, target=settings.target,
+        no_improvement=settings.no_improvement,
+    )  # fmt: skip
+    begun = replace(begun, settings=settings)
+    the_solver, acceptance = settings.make_solver(), settings.make_acceptance()
+    if begun.accept is not None:
+        acceptance.restore(begun.accept)  # type: ignore[attr-defined]
+    watchers = _watchers(callbacks, progress, whole, settings.max_rounds)
+
+    where = backend, the_solver, workers, address
+    with open_backend(*where, begun.search.curr.problem, settings.params.sample_rows) as run_tasks:
+        began = perf_counter() - begun.seconds
+        return _run(begun, the_solver, acceptance, run_tasks, rules, whole, began, watchers, keeper)
+
+
+def _run(
+    begun: Begun,
+    solver: Solver,
+    accept: Accept,
+    run_tasks: Backend,
+    rules: Sequence[stop.Stop],
+    time_limit: float | None,
+    began: float,
+    watchers: Sequence[Callbacks],
+    keeper: Keeper | None,
+) -> Result:
+    """The rounds of a run that has begun, its checkpoints, and its result."""
+    settings, search = begun.settings, begun.search
+    problem = search.curr.problem
+    select = settings.make_selector(problem, solver)
+    select.restore(begun.select)
+    for watcher in watchers:
+        watcher.on_start(problem, search.best.objective)
+    announce = _announce(watchers)
+
+    def on_round(record: RoundRecord, search: Search) -> None:
+        if keeper:
+            keeper.on_round(record, search)
+        announce(record, search)
+
+    with ExitStack() as around:
+        # One BLAS thread: our own threads have the cores, and sums come out the same on every machine.
+        around.enter_context(threadpool_limits(1, user_api="blas"))
+        if keeper:
+            keeper.begin(begun, select, accept, began)
+            around.callback(keeper.write)
+            around.enter_context(interrupted_by_sigterm())
         search, records, reason = run(
-            problem, start, select, acceptance, run_tasks, stop_rules.first_of(rules), params=params,
-            seed=seed, began=began, time_limit=time_limit, on_round=_announce(watchers),
+            problem, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
+            seed=settings.seed, began=began, time_limit=settings.time_limit,
+            deadline=math.inf if time_limit is None else began + time_limit,
+            search=search, on_round=on_round,
         )  # fmt: skip
 
     best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
-        flagged=best.margins <= problem.q, rounds=records, stop_reason=reason,
-        wall_time=perf_counter() - began, start_objective=start_objective, start_time=start_time, seed=seed,
-        solver=solver if isinstance(solver, str) else type(solver).__name__,
+        flagged=problem.flagged(best.weights, best.bias), rounds=[*begun.records, *records],
+        stop_reason=reason, wall_time=perf_counter() - began, start_objective=begun.start_objective,
+        start_time=begun.start_time, solver=settings.solver_name, seed=settings.seed,
     )  # fmt: skip
     for watcher in watchers:
         watcher.on_end(result)
     return result
 
 
-def compile_loops(problem: QLossProblem) -> None:
-    """Compile (or load) the inner loops for this kind of data, so that no time limit pays for it."""
-    X = problem.matrix.X
-    order = "F" if isinstance(X, np.ndarray) and X.flags.f_contiguous else "C"
-    kind = type(problem.matrix), X.dtype, order
-    if kind in _COMPILED:
-        return
-    rows = np.array([np.argmax(problem.y > 0), np.argmax(problem.y < 0)])
-    few = X[rows].copy(order) if isinstance(X, np.ndarray) else X[rows]
-    tiny = QLossProblem(few, [1, -1], weight_bits=1, weight_range=(-1, 1), bias_range=(-1, 1))
-    state = tiny.state()
-    state.gains()
-    choice = Choice("random", np.arange(min(2, tiny.num_features)), examples=1)
-    task = Task(state.codes, choice, 10, np.random.SeedSequence(0))
-    propose(Part(tiny, state.codes, 2, 0), Tabu(), task)
-    _COMPILED.add(kind)
+def open_backend(
+    name: str, solver: Solver, workers: int | None, address: str | None, problem: QLossProblem, rows: int
+) -> AbstractContextManager[Backend]:
+    """Where neighbourhoods will run, ready for samples of so many rows: no time limit pays for that."""
+    compile_loops(problem, rows)
+    if name == "ray":
+        from lns.backends.ray import RayBackend
+
+        return RayBackend(solver, workers, address, tiny_rounds(problem, rows))
+    return LocalBackend(solver, workers)
 
 
-_COMPILED: set[tuple] = set()
+def _check_backend(name: str, workers: int | None, address: str | None) -> None:
+    if name not in BACKENDS:
+        raise InvalidInput(f"Unknown backend {name!r}. Choose one of {', '.join(BACKENDS)}.")
+    if workers is not None and workers < 1:
+        raise InvalidInput(f"workers must be at least 1. Got {workers}.")
+    if address is not None and name != "ray":
+        raise InvalidInput(f'address goes with backend="ray". Got backend={name!r}.')
+
+
+def _watchers(
+    callbacks: Sequence[Callbacks], progress: bool, time_limit: float | None, max_rounds: int | None
+) -> list[Callbacks]:
+    return [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
+
+
+def _objects_again(
+    settings: Settings, solver: Any, solver_options: Mapping[str, Any] | None, accept: Accept | None
+) -> Settings:
+    """The settings of a checkpoint, with the objects that a file cannot keep given again."""
+    for name, value in (("solver", solver), ("accept", accept)):
+        kept = getattr(settings, name)
+        if kept is None and value is None:
+            raise InvalidInput(
+                f"The run used an object as {name}, which a file cannot keep: pass {name}= again."
+            )
+        if kept is not None and value is not None:
+            raise InvalidInput(f"The run goes on with its own {name}, {kept!r}: leave {name}= out.")
+    if solver is not None:
+        settings = replace(settings, solver=solver, solver_options=solver_options)
+    return settings if accept is None else replace(settings, accept=accept)
+
+
+def _limit(given: Any, before: Any, rule: Callable[[Any], stop.Stop], now: stop.Progress) -> Any:
+    """A limit given anew, or the one from before as long as it has not been reached."""
+    return before if given is None and before is not None and not rule(before)(now) else given
 
 
 def starting_codes(problem: QLossProblem, initial: Any, seed: int) -> NDArray[np.int32]:
@@ -190,21 +330,6 @@ def starting_codes(problem: QLossProblem, initial: Any, seed: int) -> NDArray[np
     except (TypeError, ValueError):
         raise InvalidInput('initial must be (weights, bias), "zero" or "random".') from None
     return problem.codes(*problem.check_solution(w, b))
-
-
-def _stop_rules(
-    time_limit: float | None, max_rounds: int | None, target: float | None, no_improvement: int | None
-) -> list[stop_rules.Stop]:
-    given: tuple[tuple[Callable[[Any], stop_rules.Stop], float | None], ...] = (
-        (stop_rules.target, target),
-        (stop_rules.max_rounds, max_rounds),
-        (stop_rules.no_improvement, no_improvement),
-        (stop_rules.time_limit, time_limit),
-    )
-    rules: list[stop_rules.Stop] = [make(value) for make, value in given if value is not None]
-    if not rules:
-        raise InvalidInput("Give at least one of time_limit, max_rounds, target and no_improvement.")
-    return rules
 
 
 def _announce(watchers: Sequence[Callbacks]) -> Callable[[RoundRecord, Search], None]:

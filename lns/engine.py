@@ -88,12 +88,14 @@ class Search:
     episode_best: float = math.inf
     stalled: int = 0
     opening: bool = True  # whether the next round opens an episode
+    sample_rows: int = 0  # how many examples rounds look at,
+    sample_codes: NDArray[np.int32] | None = None  # and the solution at which those were taken
 
     @classmethod
     def begin(cls, problem: QLossProblem, start: NDArray[np.int32], params: EngineParams) -> Search:
         """A search that stands at its start."""
         state = problem.state(start)
-        search = cls(curr=state, best=state)
+        search = cls(curr=state, best=state, sample_rows=params.sample_rows, sample_codes=state.codes)
         search.remember(state, params.elites)
         return search
 
@@ -121,6 +123,11 @@ class Search:
             self.stalled += 1
         self.opening = self.stalled >= params.patience
 
+    def sample(self, seed: int) -> Part:
+        """The examples that rounds look at."""
+        codes = self.curr.codes if self.sample_codes is None else self.sample_codes
+        return Part(self.curr.problem, codes, self.sample_rows, seed)
+
     def remember(self, state: State, limit: int) -> None:
         """Keep a solution among the elites, once, best first."""
         if all((state.codes != codes).any() for _, codes in self.elites):
@@ -141,15 +148,27 @@ def run(
     seed: int,
     began: float,
     time_limit: float | None = None,
+    deadline: float | None = None,
+    search: Search | None = None,
     on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
 ) -> tuple[Search, list[RoundRecord], str]:
-    """Search from `start` until a stop rule holds, or Ctrl-C; the search, its rounds and the reason."""
-    search = Search.begin(problem, start, params)
-    part = Part(problem, start, params.sample_rows, seed)
-    deadline = math.inf if time_limit is None else began + time_limit
+    """Search from `start` until a stop rule holds, or Ctrl-C; the search, its new rounds and the reason.
+
+    `search` is one to go on with, with the `time_limit` that it was begun with; its rounds then end by the
+    `deadline`. What is passed to `on_round` is all that the next round depends on.
+    """
+    search = search or Search.begin(problem, start, params)
+    part = search.sample(seed)
+    if deadline is None:
+        deadline = math.inf if time_limit is None else began + time_limit
     records: list[RoundRecord] = []
     try:
         while not (reason := stop(search.progress(perf_counter() - began))):
+            if search.opening and search.episode and part.rows < problem.num_examples:
+                # Before an episode ends, the sample of the data grows.
+                search.sample_rows, search.sample_codes = 2 * part.rows, search.curr.codes
+                search.stalled, search.opening = 0, False
+                part = search.sample(seed)
             clock = Clock()
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
             base, opening = search.curr, search.opening
@@ -176,10 +195,6 @@ def run(
             records.append(record_of(search, part, outcome, proposals, alone, perf_counter() - began, clock))
             search.rounds += 1
             on_round(records[-1], search)
-            if search.opening and part.rows < problem.num_examples:
-                # Before an episode ends, the sample of the data grows.
-                part = Part(problem, search.curr.codes, 2 * part.rows, seed)
-                search.stalled, search.opening = 0, False
         return search, records, reason
     except KeyboardInterrupt:  # what has been found is not lost
         return search, records, "interrupted"
@@ -210,6 +225,8 @@ def record_of(
             NeighbourhoodRecord.of(proposal, float(value))
             for proposal, value in zip(proposals, alone, strict=True)
         ),
+        retries=sum(proposal.retries for proposal in proposals),
+        moved_bytes=sum(proposal.moved_bytes for proposal in proposals),
     )
 
 

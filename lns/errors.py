@@ -15,6 +15,34 @@ class DataError(LNSError):
     """A data file is missing, damaged or not what it should be."""
 
 
+class CheckpointError(DataError):
+    """A checkpoint cannot be gone on with; what is wrong with it is the subclass."""
+
+
+class DamagedCheckpoint(CheckpointError):
+    """A checkpoint is cut short or altered."""
+
+
+class ForeignCheckpoint(CheckpointError):
+    """A file is no checkpoint of this package."""
+
+
+class NewerCheckpoint(CheckpointError):
+    """A checkpoint has the format of a later version of this package."""
+
+
+class WrongProblem(CheckpointError):
+    """A checkpoint belongs to another problem: other data or other parameters."""
+
+
+class CheckpointWarning(RuntimeWarning):
+    """A checkpoint could not be written; the run goes on, and the last good one stays."""
+
+
+class ClusterWarning(RuntimeWarning):
+    """Part of a cluster was lost; the run goes on without it."""
+
+
 class EnergyMismatchError(LNSError):
     """An objective kept incrementally differs from its recomputation: a bug, never ignored."""
 

@@ -97,6 +97,39 @@ def margins_by_columns(X, w, b, y, out, start, stop):  # type: ignore[no-untyped
 
 
 @njit(**FAST)
+def candidate_losses(X, columns, changes, shifts, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
+    """Σ p_s L of candidates that change some weights of margins m, one row of `changes` each; column-major X.
+
+    Only the columns that a candidate changes are read, four at a time, while a block of rows stays in cache.
+    """
+    totals = np.zeros(len(changes))
+    moved = np.empty(BLOCK)
+    for s0 in range(start, stop, BLOCK):
+        s1 = min(stop, s0 + BLOCK)
+        yb, mb, capb, pb, score = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1], moved[: s1 - s0]
+        for k in range(len(totals)):
+            score[:] = shifts[k]
+            used = np.flatnonzero(changes[k])
+            whole = len(used) // 4 * 4
+            for j in range(0, whole, 4):
+                c0, c1, c2, c3 = used[j], used[j + 1], used[j + 2], used[j + 3]
+                x0, x1 = X[s0:s1, columns[c0]], X[s0:s1, columns[c1]]
+                x2, x3 = X[s0:s1, columns[c2]], X[s0:s1, columns[c3]]
+                d0, d1, d2, d3 = changes[k, c0], changes[k, c1], changes[k, c2], changes[k, c3]
+                for s in range(len(score)):
+                    score[s] += (d0 * x0[s] + d1 * x1[s]) + (d2 * x2[s] + d3 * x3[s])
+            for j in range(whole, len(used)):
+                x, d = X[s0:s1, columns[used[j]]], changes[k, used[j]]
+                for s in range(len(score)):
+                    score[s] += d * x[s]
+            total = 0.0
+            for s in range(len(score)):
+                total += pb[s] * q_loss(mb[s] + yb[s] * score[s], capb[s])
+            totals[k] += total
+    return totals
+
+
+@njit(**FAST)
 def margins_by_rows(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
     """Margins of a row-major matrix."""
     for s in range(start, stop):

@@ -26,7 +26,14 @@ THREADS_FROM = 1 << 22  # numbers
 MOMENT_ROWS = 2048  # of a product in double precision
 _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 T = TypeVar("T")
-RowProducts = Callable[[slice, NDArray], NDArray]
+LossSums = Callable[[int, int], NDArray]
+ROWS_AT_ONCE = 4096  # rows of a batch evaluation whose candidate margins stay in cache
+
+
+def use_cores(count: int) -> None:
+    """How many threads a pass over many numbers may use in this process (default: all cores)."""
+    global _CORES
+    _CORES = count
 
 
 @cache
@@ -59,6 +66,18 @@ def mean_loss(m: NDArray, cap: NDArray, p: NDArray) -> float:
     return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, cap, p, a, z), len(m))))
 
 
+def _losses_of_scores(
+    scores: Callable[[slice], NDArray], vectors: tuple[NDArray, ...], start: int, stop: int
+) -> NDArray:
+    """Losses of candidates from the changes of their scores, without a margin matrix of full length."""
+    y, m, cap, p = vectors
+    totals: Any = 0.0
+    for a in range(start, stop, ROWS_AT_ONCE):
+        rows = slice(a, min(a + ROWS_AT_ONCE, stop))
+        totals += kernels.loss_sums(scores(rows) * y[rows, None] + m[rows, None], cap, p, a)
+    return totals
+
+
 class DenseMatrix:
     """A float32 or float64 array of shape (S, N)."""
 
@@ -68,6 +87,9 @@ class DenseMatrix:
         by_columns = X.flags.f_contiguous
         self._margins = kernels.margins_by_columns if by_columns else kernels.margins_by_rows
         self._step_gains = kernels.step_gains_by_columns if by_columns else kernels.step_gains_by_rows
+
+    def __reduce__(self) -> tuple[type[DenseMatrix], tuple[NDArray]]:
+        return DenseMatrix, (self.X,)  # pickled by value, compiled loops would be compiled again
 
     @property
     def nbytes(self) -> int:
@@ -113,9 +135,19 @@ class DenseMatrix:
             np.take(self.X[:, i], rows, out=out[:, i])
         return DenseMatrix(out)
 
-    def row_products(self, columns: NDArray) -> RowProducts:
-        """A function ``(rows, W) -> X[rows][:, columns] @ W`` for slices of rows."""
-        return lambda rows, W: self.X[rows][:, columns].astype(np.float64) @ W
+    def candidate_losses(
+        self, columns: NDArray, changes: NDArray, shifts: NDArray, vectors: tuple[NDArray, ...]
+    ) -> LossSums:
+        """A function ``(start, stop)``: Σ p_s L over those rows for every candidate.
+
+        Candidate k changes the weights of some `columns` by the k-th row of `changes` and the bias by its
+        shift; `vectors` are y, m, cap and p.
+        """
+        if self.X.flags.f_contiguous:
+            arrays = (self.X, columns, np.ascontiguousarray(changes), shifts, *vectors)
+            return lambda start, stop: kernels.candidate_losses(*arrays, start, stop)
+        scores = lambda rows: self.X[rows][:, columns].astype(np.float64) @ changes.T + shifts  # noqa: E731
+        return lambda start, stop: _losses_of_scores(scores, vectors, start, stop)
 
     def block(self, rows: NDArray, columns: NDArray) -> NDArray[np.float64]:
         """Chosen rows and columns as a dense float64 array; column N is the constant 1 of the bias."""
@@ -210,9 +242,12 @@ class SparseMatrix:
     def take(self, rows: NDArray) -> SparseMatrix:
         return SparseMatrix(self.X.tocsr()[rows].tocsc())
 
-    def row_products(self, columns: NDArray) -> RowProducts:
-        chosen = self.X[:, columns].tocsr()
-        return lambda rows, W: chosen[rows] @ W
+    def candidate_losses(
+        self, columns: NDArray, changes: NDArray, shifts: NDArray, vectors: tuple[NDArray, ...]
+    ) -> LossSums:
+        chosen, by_columns = self.X[:, columns].tocsr(), changes.T
+        scores = lambda rows: chosen[rows] @ by_columns + shifts  # noqa: E731
+        return lambda start, stop: _losses_of_scores(scores, vectors, start, stop)
 
     def block(self, rows: NDArray, columns: NDArray) -> NDArray[np.float64]:
         out = np.ones((len(rows), len(columns)))

@@ -29,19 +29,32 @@ def merge(
     -------
     The best codes other than the current ones, their objective, and the objective of each proposal alone.
     """
-    order = np.lexsort(proposals.T[::-1])
-    alone = state.evaluate(proposals)
-    changed = [k for k in order if (proposals[k] != state.codes).any()]
-    # The same proposal twice counts once; the best ones are kept if there are too many.
-    unique = {proposals[k].tobytes(): k for k in changed}
-    kept = sorted(unique.values(), key=lambda k: (alone[k], proposals[k].tobytes()))[:MAX_FUSED]
-    if not kept:
+    alone = np.full(len(proposals), state.objective)
+    same: dict[bytes, list[int]] = {}  # a proposal made twice counts once
+    for k in np.lexsort(proposals.T[::-1]):
+        if (proposals[k] != state.codes).any():
+            same.setdefault(proposals[k].tobytes(), []).append(int(k))
+    numbers = list(same.values())
+    if not numbers:
         return state.codes, state.objective, alone
-    if len(kept) == 1 or not fuse:
-        return proposals[kept[0]], float(alone[kept[0]]), alone
-    settings = unpack_bits(np.arange(1, 2 ** len(kept)), len(kept))
-    combined = fusion(state.codes, proposals[kept]).codes(state.codes, settings, state.problem.tops)
+    different = proposals[[equal[0] for equal in numbers]]
+    if len(different) > MAX_FUSED or not fuse:  # each is judged on its own, and the best ones are kept
+        values = state.evaluate(different)
+        _tell(alone, numbers, values)
+        best = np.argsort(values, kind="stable")[: MAX_FUSED if fuse else 1]
+        if not fuse:
+            return different[best[0]], float(values[best[0]]), alone
+        different, numbers = different[best], [numbers[k] for k in best]
+    settings = unpack_bits(np.arange(1, 2 ** len(different)), len(different))
+    combined = fusion(state.codes, different).codes(state.codes, settings, state.problem.tops)
     values = state.evaluate(combined)
+    _tell(alone, numbers, values[2 ** np.arange(len(different)) - 1])  # the settings of one bit
     values[(combined == state.codes).all(axis=1)] = np.inf
-    best = int(np.argmin(values))
-    return combined[best], float(values[best]), alone
+    first = int(np.argmin(values))
+    return combined[first], float(values[first]), alone
+
+
+def _tell(alone: NDArray[np.float64], numbers: list[list[int]], values: NDArray[np.float64]) -> None:
+    """Write the value of each different proposal to all places where it was made."""
+    for equal, value in zip(numbers, values, strict=True):
+        alone[equal] = value

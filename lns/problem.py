@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +70,8 @@ class QLossProblem:
     0.61
     """
 
+    _cut_short = False  # whether a deadline ended the search for the warm start
+
     def __init__(
         self,
         X: Any,
@@ -118,15 +122,38 @@ class QLossProblem:
     @property
     def warm_start(self) -> tuple[NDArray[np.float64], float]:
         """Weights and bias of the continuous problem, found once; see `lns.warm_start`."""
-        return self.find_warm_start()
+        return self._warm_start or self.find_warm_start()
 
     def find_warm_start(self, deadline: float = math.inf) -> tuple[NDArray[np.float64], float]:
-        """`warm_start`, ended early past a deadline (of `time.perf_counter`) if it is not known yet."""
+        """`warm_start`, ended early past a deadline (of `time.perf_counter`) if it is not known yet.
+
+        One that was ended early is found anew, and so are automatic ranges: a hurried run leaves no trace in
+        those that come after it.
+        """
         from lns.warm_start import continuous_path
 
-        if self._warm_start is None:
+        if self._warm_start is None or self._cut_short:
+            self._forget_grids()
             self._warm_start = continuous_path(self, deadline=deadline)
+            self._cut_short = perf_counter() > deadline
         return self._warm_start
+
+    @property
+    def has_automatic_ranges(self) -> bool:
+        """Whether the grids follow from the warm start."""
+        return self._weight_grid is None or self._bias_grid is None
+
+    def on_grids(self, weights: Grid, bias: Grid) -> QLossProblem:
+        """The same problem, sharing its data, on these levels."""
+        other = copy(self)
+        other._weight_grid, other._bias_grid = weights, bias
+        other._forget_grids()
+        return other
+
+    def _forget_grids(self) -> None:
+        """Drop what was derived from the ranges."""
+        for name in ("grids", "steps", "tops"):
+            self.__dict__.pop(name, None)
 
     @property
     def weight_grid(self) -> Grid:

@@ -56,6 +56,8 @@ class RoundRecord:
     solve_time: float
     merge_time: float
     neighbourhoods: tuple[NeighbourhoodRecord, ...]
+    retries: int = 0  # neighbourhoods run once more because a worker, a node or their time was lost
+    moved_bytes: int = 0  # sent to workers and back, besides the data, which is sent once
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class Result:
         """Rounds whose candidate became the current solution."""
         return sum(record.outcome != "reject" for record in self.rounds)
 
+    @property
+    def retries(self) -> int:
+        """How often a neighbourhood was run once more after a fault of a cluster."""
+        return sum(record.retries for record in self.rounds)
+
     def times(self) -> dict[str, float]:
         """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
         total: dict[str, float] = {}
@@ -97,14 +104,15 @@ class Result:
         times = self.times()
         whole = sum(times.values()) or 1.0
         shares = ", ".join(f"{name} {100 * value / whole:.0f} %" for name, value in sorted(times.items()))
-        return "\n".join(
-            [
-                f"objective    {self.objective:.6f}  (start {self.start_objective:.6f})",
-                f"flagged      {int(self.flagged.sum()):,} of {len(self.flagged):,} examples ({share:.1f} %)",
-                f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted; stop: {self.stop_reason}",
-                f"time         {self.wall_time:.1f} s  ({shares})",
-            ]
-        )
+        lines = [
+            f"objective    {self.objective:.6f}  (start {self.start_objective:.6f})",
+            f"flagged      {int(self.flagged.sum()):,} of {len(self.flagged):,} examples ({share:.1f} %)",
+            f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted; stop: {self.stop_reason}",
+            f"time         {self.wall_time:.1f} s  ({shares})",
+        ]
+        if self.retries:
+            lines.append(f"faults       {self.retries:,} neighbourhoods were run again, elsewhere")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.summary()

@@ -35,7 +35,7 @@ class Part:
     """
 
     def __init__(self, problem: QLossProblem, codes: NDArray[np.int32], rows: int, seed: int) -> None:
-        self.rows = min(rows, problem.num_examples)
+        self.rows, self.codes = min(rows, problem.num_examples), codes
         if self.rows < problem.num_examples:
             order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
             self.row_numbers = np.sort(order[: self.rows])
@@ -127,6 +127,8 @@ class Proposal:
     reads: int
     timings: dict[str, float] = field(default_factory=dict)
     chip: dict[str, Any] = field(default_factory=dict)  # what an annealer's call says of itself
+    retries: int = 0  # how often it had to be run once more, on a cluster
+    moved_bytes: int = 0  # from and to where it was run
 
 
 def make_neighbourhood(

@@ -14,8 +14,6 @@ from lns.matrix import over_rows
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
-ROWS_AT_ONCE = 4096  # rows of a batch evaluation whose candidate margins stay in cache
-
 
 class State:
     """Codes of all weights and the bias, with the margins and the objective they imply.
@@ -92,8 +90,8 @@ class State:
     def evaluate(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         """Objectives of many codes at once, shape (K, N + 1) -> (K,).
 
-        Works on the weights in which some candidate differs from this state: O(S · K · those weights) in
-        matrix products over blocks of rows, without a margin matrix of full length.
+        Works on the weights in which some candidate differs from this state, over blocks of rows, without a
+        margin matrix of full length.
         """
         problem = self.problem
         candidates = np.asarray(candidates)
@@ -109,23 +107,11 @@ class State:
             raise InvalidInput("candidates must lie on the grid.")
         w, b = problem.values(candidates)
         changed = np.flatnonzero((candidates[:, :-1] != self.codes[:-1]).any(axis=0))
-        w_change = (w - self.weights)[:, changed].T
-        b_change = b - self.bias
-        product = problem.matrix.row_products(changed)
-
-        def chunk_losses(start: int, stop: int) -> NDArray[np.float64]:
-            totals = np.zeros(len(candidates))
-            for a in range(start, stop, ROWS_AT_ONCE):
-                rows = slice(a, min(a + ROWS_AT_ONCE, stop))
-                scores = product(rows, w_change) + b_change
-                scores *= problem.y[rows, None]
-                scores += self.margins[rows, None]
-                totals += kernels.loss_sums(scores, problem.cap, problem.share, a)
-            return totals
-
-        losses = np.sum(
-            over_rows(chunk_losses, problem.num_examples, len(candidates) * (len(changed) + 4)), axis=0
-        )
+        vectors = (problem.y, self.margins, problem.cap, problem.share)
+        change = (w - self.weights)[:, changed]
+        part = problem.matrix.candidate_losses(changed, change, b - self.bias, vectors)
+        width = len(candidates) * (len(changed) + 4)
+        losses = np.sum(over_rows(part, problem.num_examples, width), axis=0)
         return losses + problem.lam * np.square(w).sum(axis=1)
 
     def check(self, tolerance: float = 1e-9) -> None:

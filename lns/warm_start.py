@@ -94,9 +94,9 @@ def continuous_path(
         chosen = np.random.default_rng(seed).choice(rows, PATH_ROWS, replace=False)
         part = problem.subset(np.sort(chosen))
     w, b = np.zeros(problem.num_features), 0.0
-    transform = whitening(part)
-    # L-BFGS makes thousands of small BLAS calls: threads would only wait for each other.
+    # L-BFGS makes thousands of small BLAS calls: threads would wait for each other and change roundings.
     with threadpool_limits(1, user_api="blas"):
+        transform = whitening(part)
         for shift in stages:  # all but the last need only be near their minimum
             w, b = minimise(part, w, b, transform, shift, 100 if shift == 0 else 40, deadline)
         if part is not problem:

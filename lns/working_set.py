@@ -77,7 +77,8 @@ class WorkingSet:
         size = np.sqrt(np.diag(hessian)) + 1e-150  # a feature may be absent from a sample
         likeness = np.abs(hessian) / np.outer(size, size)
         np.fill_diagonal(likeness, -1.0)
-        self.partner = np.argsort(-likeness, axis=1, kind="stable")[:, : min(PARTNERS, n - 1)]
+        order = np.argsort(-likeness, axis=1, kind="stable")
+        self.partner = np.ascontiguousarray(order[:, : min(PARTNERS, n - 1)])
         each = np.arange(n)[:, None]
         self.ratio = np.clip(-hessian[each, self.partner] / np.square(size)[self.partner], -1e3, 1e3)
 

@@ -55,8 +55,8 @@ def proposal_of(task, codes):
 
 
 def facts(record):
-    """A record of a round as plain values, without its timings."""
-    timed = {"seconds", "select_time", "solve_time", "merge_time", "timings"}
+    """A record of a round as plain values, without its timings and what happened to its messages."""
+    timed = {"seconds", "select_time", "solve_time", "merge_time", "timings", "retries", "moved_bytes"}
 
     def plain(value):
         if isinstance(value, np.ndarray):
@@ -85,3 +85,12 @@ def long_servedio_noise20():
         bias_bits=int(row["bias_bits"]), bias_range=(float(row["bias_lo"]), float(row["bias_hi"])),
     )  # fmt: skip
     return problem, float(row["best_objective"])
+
+
+def assert_same_run(one, other):
+    """Two results have the same rounds and the same solution, bit for bit; only timings may differ."""
+    assert [facts(record) for record in one.rounds] == [facts(record) for record in other.rounds]
+    np.testing.assert_array_equal(one.codes, other.codes)
+    np.testing.assert_array_equal(one.flagged, other.flagged)
+    assert (one.objective, one.start_objective) == (other.objective, other.start_objective)
+    assert (one.weights.tolist(), one.bias) == (other.weights.tolist(), other.bias)

@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from types import TracebackType
 
-from threadpoolctl import threadpool_limits
-
 from lns.rounds import Part, Proposal, Task, propose
 from lns.solvers import Solver
 
@@ -24,8 +22,6 @@ class LocalBackend:
         self.solver = solver
         self._cancelled = False
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="lns-round")
-        # One BLAS thread per worker: nested threads would fight over the same cores.
-        self._limits = threadpool_limits(1, user_api="blas")
 
     def __call__(self, part: Part, tasks: Sequence[Task], deadline: float) -> list[Proposal]:
         """Propose for every task."""
@@ -46,4 +42,3 @@ class LocalBackend:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._limits.restore_original_limits()

@@ -1,0 +1,68 @@
+"""What runs in the workers of a Ray cluster."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import ray
+from threadpoolctl import threadpool_limits
+
+from lns import matrix
+from lns.rounds import Part, propose
+from lns.solvers import Solver
+
+_count = itertools.count()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Something in the object store, and its name there: a worker opens each once."""
+
+    name: str
+    inside: list[Any]  # the reference; in a list, so that it is not fetched for every task
+
+    @classmethod
+    def put(cls, value: Any) -> Parcel:
+        """Store a value, once for all workers."""
+        return cls(f"{os.getpid()}.{next(_count)}", [ray.put(value)])
+
+
+#: What this worker has opened last, by kind: keeping one of each keeps older data from filling the store.
+_opened: dict[str, tuple[str, Any]] = {}
+
+
+def opened(kind: str, parcel: Parcel) -> Any:
+    """The contents of a parcel; arrays are read in place and cannot be changed."""
+    if kind not in _opened or _opened[kind][0] != parcel.name:
+        _opened.pop(kind, None)
+        value = ray.get(parcel.inside[0])
+        _opened[kind] = parcel.name, pickle.loads(value) if isinstance(value, bytes) else value
+    return _opened[kind][1]
+
+
+@cache
+def use_one_core() -> None:
+    """A task has one CPU: no threads of BLAS or of our own beside it."""
+    threadpool_limits(1, user_api="blas")
+    matrix.use_cores(1)
+
+
+@ray.remote(num_cpus=1, max_retries=0)
+def run_task(part: Parcel, solver: Parcel, work: bytes, seconds: float) -> bytes:
+    """Run a neighbourhood and return its proposal, without the choice, which the sender knows.
+
+    `seconds` are left of its time: clocks of different machines do not agree on more than that.
+    """
+    end = perf_counter() + seconds
+    the_part: Part = opened("part", part)
+    the_solver: Solver = opened("solver", solver)
+    use_one_core()
+    found = propose(the_part, the_solver, pickle.loads(work), lambda: perf_counter() > end)
+    sizes = found.num_variables, found.num_couplers, found.reads
+    return pickle.dumps((found.codes, found.batch, *sizes, found.timings, found.chip))

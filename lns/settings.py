@@ -1,0 +1,135 @@
+"""What a run was asked for: the arguments of `lns.solve` that decide its rounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from lns import stop
+from lns.accept import Accept, make_accept
+from lns.engine import EngineParams
+from lns.errors import InvalidInput
+from lns.problem import QLossProblem
+from lns.select import AdaptiveSelector
+from lns.solvers import Solver, make_solver
+
+BACKGROUNDS = ("curvature", "pairwise", "pinned")
+CODINGS = ("window", "stored")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything but the problem, the start and where the work is done.
+
+    Parameters
+    ----------
+    solver, solver_options, accept
+        Names and options, or objects, which a file cannot keep.
+    time_limit
+        The limit that the run was begun with: the length of opening walks follows from it.
+
+    The others are as in `lns.solve`.
+    """
+
+    seed: int
+    solver: Any
+    solver_options: Mapping[str, Any] | None
+    accept: Any
+    background: str
+    coding: str
+    max_bits: int
+    examples: int
+    time_limit: float | None
+    max_rounds: int | None
+    target: float | None
+    no_improvement: int | None
+    params: EngineParams
+
+    def __post_init__(self) -> None:
+        for name, known in (("background", BACKGROUNDS), ("coding", CODINGS)):
+            if getattr(self, name) not in known:
+                raise InvalidInput(
+                    f"Unknown {name} {getattr(self, name)!r}. Choose one of {', '.join(known)}."
+                )
+        for name in ("seed", "max_bits", "examples"):
+            number = getattr(self, name)
+            if not isinstance(number, (int, np.integer)) or number < 0:
+                raise InvalidInput(f"{name} must be an int of at least 0. Got {number!r}.")
+
+    def make_solver(self) -> Solver:
+        """The solver of sub-QUBOs."""
+        return make_solver(self.solver, self.solver_options)
+
+    def make_acceptance(self) -> Accept:
+        """The rule of acceptance, with an empty memory."""
+        return make_accept(self.accept)
+
+    def make_selector(self, problem: QLossProblem, solver: Solver) -> AdaptiveSelector:
+        """A selector whose rounds are sized to what the solver takes: weight bits first, then target bits."""
+        most = getattr(solver, "max_variables", None) or 10**9
+        max_bits = min(self.max_bits, most, getattr(solver, "max_weight_bits", None) or 10**9)
+        widest = max(problem.weight_bits, problem.bias_bits)
+        return AdaptiveSelector(
+            problem.num_features + 1,
+            max_bits=max_bits,
+            bits_per_weight=AdaptiveSelector.WINDOW_BITS if self.coding == "window" else widest,
+            max_examples=min(self.examples, max(0, most - max_bits) // problem.target_bits),
+            background=self.background,
+            coding=self.coding,
+        )
+
+    @property
+    def solver_name(self) -> str:
+        """The solver, for people."""
+        return self.solver if isinstance(self.solver, str) else type(self.solver).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; what a file cannot keep is None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values["params"] = asdict(self.params)
+        options = dict(self.solver_options or {})
+        if not isinstance(self.solver, str) or not _survives_json(options):
+            values["solver"], options = None, {}
+        values["solver_options"] = options
+        values["accept"] = self.accept if isinstance(self.accept, str) else None
+        return {name: _plain(value) for name, value in values.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """The settings that `to_dict` was asked for."""
+        params: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values["params"].items()
+        }
+        return cls(**{**values, "params": EngineParams(**params)})
+
+
+def stop_rules(
+    *, time_limit: float | None, max_rounds: int | None, target: float | None, no_improvement: int | None
+) -> list[stop.Stop]:
+    """The rules that end a run; at least one."""
+    given: tuple[tuple[Callable[[Any], stop.Stop], float | None], ...] = (
+        (stop.target, target),
+        (stop.max_rounds, max_rounds),
+        (stop.no_improvement, no_improvement),
+        (stop.time_limit, time_limit),
+    )
+    rules: list[stop.Stop] = [make(value) for make, value in given if value is not None]
+    if not rules:
+        raise InvalidInput("Give at least one of time_limit, max_rounds, target and no_improvement.")
+    return rules
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _survives_json(value: Any) -> bool:
+    try:
+        return json.loads(json.dumps(value)) == value
+    except (TypeError, ValueError):
+        return False

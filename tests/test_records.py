@@ -1,0 +1,56 @@
+"""Tests of records as columns."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from search_cases import random_problem
+
+import lns
+from lns.engine import EngineParams
+from lns.records import from_columns, to_columns
+
+
+def plain(record):
+    """All of a record, timings included, as values that can be compared."""
+    if isinstance(record, np.ndarray):
+        return record.dtype.str, record.tolist()
+    if isinstance(record, tuple):
+        return [plain(one) for one in record]
+    if hasattr(record, "__slots__"):
+        return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
+    return type(record), record
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 30])
+def test_records_come_back_as_they_were(rounds):
+    """Tests every field of every record, types included."""
+    params = EngineParams(opening=20, polish=3, patience=4, neighbourhoods=3)
+    records = lns.solve(random_problem(), max_rounds=rounds, time_limit=None, params=params).rounds
+    assert len(records) == rounds
+    assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
+
+
+def test_what_a_chip_said_comes_back():
+    """Tests the records of calls of an emulated annealer."""
+    options = {
+        "solver": "emulator",
+        "solver_options": {"topology": "chimera:4", "num_reads": 2, "num_sweeps": 5},
+    }
+    params = EngineParams(opening=20, polish=3)
+    records = lns.solve(random_problem(), max_rounds=3, time_limit=None, params=params, **options).rounds
+    assert records[1].neighbourhoods[0].chip["num_qubits"] > 0
+    assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
+
+
+def test_thousands_of_rounds_are_a_few_arrays_without_objects():
+    """Tests that the number of columns does not depend on that of rounds, and that none needs pickle."""
+    records = lns.solve(
+        random_problem(), max_rounds=8, time_limit=None, params=EngineParams(opening=20)
+    ).rounds
+    few, many = to_columns(records), to_columns(records * 500)
+    assert few.keys() == many.keys()
+    assert not any(column.dtype.hasobject for column in many.values())
+    assert len(from_columns(many)) == 4000
