@@ -112,7 +112,7 @@ def solve(
     params = params or EngineParams()
     watchers: list[Callbacks] = [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
 
-    compile_loops(problem)
+    compile_loops(problem.specimen)
     began = perf_counter()
     with threadpool_limits(1, user_api="blas"):
         if initial is None and time_limit is not None:
@@ -145,7 +145,7 @@ def solve(
     best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
-        flagged=best.margins <= problem.q, rounds=records, stop_reason=reason,
+        flagged=problem.flagged(best.weights, best.bias), rounds=records, stop_reason=reason,
         wall_time=perf_counter() - began, start_objective=start_objective, start_time=start_time, seed=seed,
         solver=solver if isinstance(solver, str) else type(solver).__name__,
     )  # fmt: skip

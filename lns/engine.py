@@ -176,7 +176,7 @@ def run(
             records.append(record_of(search, part, outcome, proposals, alone, perf_counter() - began, clock))
             search.rounds += 1
             on_round(records[-1], search)
-            if search.opening and part.rows < problem.num_examples:
+            if search.opening and part.can_grow:
                 # Before an episode ends, the sample of the data grows.
                 part = Part(problem, search.curr.codes, 2 * part.rows, seed)
                 search.stalled, search.opening = 0, False
