@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
     from lns.result import Result
+    from lns.sharded import ShardedProblem
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ _HOMES = {
     "LNSError": "lns.errors",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
+    "ShardedProblem": "lns.sharded",
     "flip_labels": "lns.datasets.noise",
     "load_dataset": "lns.datasets.load",
     "q_candidates": "lns.q_range",
@@ -38,7 +40,7 @@ _HOMES = {
 
 __all__ = [
     "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Result", "ShardedProblem", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
 ]  # fmt: skip
 
 

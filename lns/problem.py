@@ -130,6 +130,10 @@ class QLossProblem:
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
         """Grids of the weights and of the bias; ``"auto"`` ranges are found on first use."""
+        return self.find_grids()
+
+    def find_grids(self) -> tuple[Grid, Grid]:
+        """`grids`, worked out."""
         if self._weight_grid is None or self._bias_grid is None:
             from lns.warm_start import automatic_grids
 

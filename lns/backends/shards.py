@@ -1,0 +1,129 @@
+"""Shards as actors on a Ray cluster, spread over its nodes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import (
+    GetTimeoutError,
+    NodeDiedError,
+    ObjectLostError,
+    RayActorError,
+    RayTaskError,
+    WorkerCrashedError,
+)
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from threadpoolctl import threadpool_limits
+
+from lns.errors import DataError, LNSError
+from lns.shard import Outline, Shard, Source, name_of
+
+logger = logging.getLogger("lns")
+
+LOST = (RayActorError, ObjectLostError, WorkerCrashedError, NodeDiedError, GetTimeoutError)
+ATTEMPTS = 5  # a shard that is lost so often in a row will not stay
+ANSWER_WITHIN = 1800.0  # seconds; whoever needs longer counts as lost
+
+
+class _Keeper:
+    """The process that keeps a shard."""
+
+    def read(self, source: Source) -> None:
+        # One BLAS thread: keepers share their node, and sums must not depend on the number of threads.
+        threadpool_limits(1, user_api="blas")
+        self.shard = Shard(source)
+
+    def answer(self, method: str, *args: Any) -> Any:
+        return getattr(self.shard, method)(*args)
+
+
+class RayShards:
+    """Keeps each source in an actor and asks them all; see `lns.sharded.Shards`.
+
+    Nothing that a shard has done is needed to replace it: a lost one is read again from its source, taken
+    through the same setup, and asked again.
+    """
+
+    def __init__(self, sources: Sequence[Source], address: str | None = None) -> None:
+        connect(address)
+        self.sources = list(sources)
+        self.rebuilt = 0
+        self._setup: list[tuple[str, Sequence[tuple], list[Any]]] = []
+        self._actors = [self._start(k) for k in range(len(self.sources))]
+        self._reading = [
+            actor.read.remote(source) for actor, source in zip(self._actors, self.sources, strict=True)
+        ]
+
+    def setup(self, method: str, each: Sequence[tuple]) -> list[Any]:
+        """`ask`, and remember it for shards that are read again."""
+        answers = self.ask(method, each=each)
+        self._setup.append((method, each, answers))
+        return answers
+
+    def ask(self, method: str, *args: Any, each: Sequence[tuple] | None = None) -> list[Any]:
+        """Call a method of every shard; answers in the order of the shards."""
+        words = [(method, *args, *own) for own in each or [()] * len(self._actors)]
+        pending = [actor.answer.remote(*one) for actor, one in zip(self._actors, words, strict=True)]
+        return [self._answer(k, pending[k], words[k]) for k in range(len(words))]
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in self._actors:
+            ray.kill(actor)
+
+    def _answer(self, k: int, pending: ray.ObjectRef, words: tuple) -> Any:
+        """What shard k says; lost shards are replaced and asked again."""
+        for _ in range(ATTEMPTS):
+            try:
+                return self._get(k, pending)
+            except LOST as error:
+                self._replace(k, error)
+                pending = self._actors[k].answer.remote(*words)
+        raise DataError(
+            f"The shard {name_of(self.sources[k])} was lost {ATTEMPTS} times in a row. Its node may be short "
+            "of memory: use smaller shards or more nodes."
+        )
+
+    def _replace(self, k: int, error: Exception) -> None:
+        """A new shard k that knows what the old one was told."""
+        name = name_of(self.sources[k])
+        logger.warning("The shard %s was lost (%s); reading it again.", name, type(error).__name__)
+        self.rebuilt += 1
+        ray.kill(self._actors[k])  # one that only seemed lost would keep its memory
+        self._actors[k] = self._start(k)
+        self._reading[k] = self._actors[k].read.remote(self.sources[k])
+        try:
+            for method, each, answers in self._setup:
+                again = self._get(k, self._actors[k].answer.remote(method, *each[k]))
+                if isinstance(again, Outline) and again != answers[k]:
+                    raise DataError(f"{name} has changed since the search began: restore it, or start again.")
+        except LOST:
+            return  # the next question finds out, and counts
+
+    def _get(self, k: int, pending: ray.ObjectRef) -> Any:
+        try:
+            ray.get(self._reading[k], timeout=ANSWER_WITHIN)  # why an unread shard cannot answer
+            return ray.get(pending, timeout=ANSWER_WITHIN)
+        except RayTaskError as error:
+            if isinstance(error.cause, (LNSError, ImportError, MemoryError)):
+                raise error.cause from None
+            raise
+
+    def _start(self, k: int) -> Any:
+        """An actor on the node whose turn it is, or on any other if that one is lost meanwhile."""
+        nodes = sorted(
+            node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) > 0
+        )
+        where = NodeAffinitySchedulingStrategy(nodes[k % len(nodes)], soft=True) if nodes else "DEFAULT"
+        # No CPU is reserved: between questions a shard only keeps memory, and rounds need the cores.
+        keeper = ray.remote(num_cpus=0, scheduling_strategy=where)(_Keeper)
+        return keeper.remote()
+
+
+def connect(address: str | None) -> None:
+    """Join a Ray cluster: the one at `address`, the one this process already uses, or one of its own."""
+    if not ray.is_initialized():
+        ray.init(address=address, include_dashboard=False if address is None else None, log_to_driver=False)
