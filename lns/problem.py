@@ -93,7 +93,8 @@ class QLossProblem:
         self._set_examples(
             matrix, labels, check_q(q, labels), check_sample_weight(sample_weight, matrix.shape[0])
         )
-        self._set_model(lam, weight_bits, weight_range, bias_bits, bias_range, target_bits, target_span)
+        self._set_model(lam, weight_bits, bias_bits, target_bits, target_span)
+        self._set_ranges(weight_range, bias_range)
 
     def _set_examples(self, matrix: Matrix, y: NDArray, q: NDArray, share: NDArray) -> None:
         self.matrix, self.y, self.q, self.share = matrix, y, q, share
@@ -101,16 +102,9 @@ class QLossProblem:
         self.cap = np.square(1.0 - q)  # the height of the loss of a flagged example
 
     def _set_model(
-        self,
-        lam: float,
-        weight_bits: int,
-        weight_range: Range,
-        bias_bits: int,
-        bias_range: Range,
-        target_bits: int,
-        target_span: float,
+        self, lam: float, weight_bits: int, bias_bits: int, target_bits: int, target_span: float
     ) -> None:
-        """Check and keep everything that is not about examples; the number of features is known."""
+        """Check and keep what is not about examples."""
         self.lam = _check_number("lam", lam)
         if self.lam < 0:
             raise InvalidInput(f"lam must be at least 0. Got {lam}.")
@@ -122,6 +116,9 @@ class QLossProblem:
             raise InvalidInput(f"target_span must be above 0. Got {target_span}.")
         self.target_grid = target_grid(self.target_bits, self.target_span)
         self._warm_start: tuple[NDArray[np.float64], float] | None = None
+
+    def _set_ranges(self, weight_range: Range, bias_range: Range) -> None:
+        """Check and keep the ranges; the number of features is known by now."""
         self._weight_grid = _check_range("weight_range", weight_range, self.weight_bits, self.num_features)
         self._bias_grid = _check_range("bias_range", bias_range, self.bias_bits, 1)
 

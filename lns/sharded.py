@@ -106,40 +106,37 @@ class ShardedProblem(QLossProblem):
             from lns.backends.shards import RayShards
 
             holder = lambda given: RayShards(given, address)  # noqa: E731
-        self._shards = holder(sources)
-        self.outlines: list[Outline] = self._shards.setup("outline", [()] * len(sources))
-        self.num_features, first_index = _common_columns(self.outlines)
-        self.classes = _common_classes(self.outlines)
-        rows = [one.rows for one in self.outlines]
-        self.num_examples = sum(rows)
-        self._ends = np.cumsum(rows)
+        self._set_model(lam, weight_bits, bias_bits, target_bits, target_span)
+        if isinstance(q, Mapping) or not np.ndim(q):
+            check_q(q, np.array([-1.0, 1.0]))  # what can be wrong is found before data is read
         self._limit = max_sample_rows
-        self._set_model(lam, weight_bits, weight_range, bias_bits, bias_range, target_bits, target_span)
-        q_each, share_each = self._per_shard(q, sample_weight)
-        bounds = self._shards.setup("align", [(self.num_features, first_index)] * len(rows))
-        self.scaling: Scaling | None = None
-        if scale:
-            lowest, highest = (list(ends) for ends in zip(*bounds, strict=True))
-            self.scaling = scaling_between(np.min(lowest, axis=0), np.max(highest, axis=0))
-        model = self.model()
-        self._shards.setup(
-            "join",
-            [
-                (self.classes, self.scaling, model, q_one, share)
-                for q_one, share in zip(q_each, share_each, strict=True)
-            ],
-        )
+        self._shards = holder(sources)
+        try:
+            self.outlines: list[Outline] = self._shards.setup("outline", [()] * len(sources))
+            self.num_features, first_index = _common_columns(self.outlines)
+            self.classes = _common_classes(self.outlines)
+            rows = [one.rows for one in self.outlines]
+            self.num_examples, self._ends = sum(rows), np.cumsum(rows)
+            self._set_ranges(weight_range, bias_range)
+            vectors = self._per_shard(q, sample_weight)
+            bounds = self._shards.setup("align", [(self.num_features, first_index)] * len(rows))
+            self.scaling = _common_scaling(bounds) if scale else None
+            told = (self.classes, self.scaling, self.model())
+            self._shards.setup("join", [(*told, *own) for own in vectors])
+        except BaseException:
+            self._shards.close()
+            raise
 
-    def _per_shard(self, q: Any, sample_weight: ArrayLike | None) -> tuple[list[Any], list[Any]]:
-        """q and shares as each shard is told them; checked here, where an error ends nothing but the call."""
-        rows, cuts = self.num_examples, self._ends[:-1]
-        q_each: list[Any] = [q] * len(self._ends)
-        checked = check_q(q, np.resize([-1.0, 1.0], rows if np.ndim(q) else 2))
+    def _per_shard(self, q: Any, sample_weight: ArrayLike | None) -> list[tuple[Any, Any]]:
+        """q and the shares of its examples for each shard."""
+        cuts, count = self._ends[:-1], len(self._ends)
+        q_each: list[Any] = [q] * count
+        shares: list[Any] = [1.0 / self.num_examples] * count
         if not isinstance(q, Mapping) and np.ndim(q):
-            q_each = np.split(checked, cuts)
-        if sample_weight is None:
-            return q_each, [1.0 / rows] * len(q_each)
-        return q_each, np.split(check_sample_weight(sample_weight, rows), cuts)
+            q_each = np.split(check_q(q, np.zeros(self.num_examples)), cuts)
+        if sample_weight is not None:
+            shares = np.split(check_sample_weight(sample_weight, self.num_examples), cuts)
+        return list(zip(q_each, shares, strict=True))
 
     # ---- sums ----------------------------------------------------------------------------------------------
 
@@ -336,6 +333,12 @@ def _common_classes(outlines: Sequence[Outline]) -> tuple[object, object]:
             f"The labels {found!r} cannot be compared: write them in the same form in all shards."
         ) from None
     return low, high
+
+
+def _common_scaling(bounds: Sequence[tuple[NDArray, NDArray]]) -> Scaling:
+    """To [0, 1] by the bounds of each column in all shards."""
+    lowest, highest = (np.stack(ends) for ends in zip(*bounds, strict=True))
+    return scaling_between(lowest.min(axis=0), highest.max(axis=0))
 
 
 def _sum(parts: Sequence[Any]) -> Any:

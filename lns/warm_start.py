@@ -85,9 +85,9 @@ def continuous_path(
 ) -> tuple[NDArray[np.float64], float]:
     """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
     rows = problem.num_examples
-    chosen = None
-    if rows > PATH_ROWS:
-        chosen = np.sort(np.random.default_rng(seed).choice(rows, PATH_ROWS, replace=False))
+    few, chosen = min(PATH_ROWS, problem.max_sample_rows), None
+    if rows > few:
+        chosen = np.sort(np.random.default_rng(seed).choice(rows, few, replace=False))
     part = problem.subset(chosen)
     w, b = np.zeros(problem.num_features), 0.0
     transform = whitening(part)

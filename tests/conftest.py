@@ -39,3 +39,12 @@ def tiny():
     X = np.array([[1.0], [-2.0], [0.5]])
     ranges = {"weight_bits": 2, "weight_range": (-1, 2), "bias_bits": 1, "bias_range": (-1, 1)}
     return QLossProblem(X, [1, 1, -1], q=-0.5, lam=0.1, target_bits=2, target_span=6.0, **ranges)
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Ray on this machine, for all tests that need it; only its own processes are stopped."""
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()

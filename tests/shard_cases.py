@@ -52,7 +52,7 @@ def write_shards(folder, X, y, pieces, suffix=".npz"):
         if suffix == ".svm":
             write_svm(path, part, labels)
         elif suffix == ".csv":
-            np.savetxt(path, np.column_stack([part, labels]), delimiter=",", fmt="%r")
+            np.savetxt(path, np.column_stack([part, labels]), delimiter=",", fmt="%.17g")
         elif suffix == ".parquet":
             import pyarrow as arrow
             from pyarrow import parquet

@@ -29,14 +29,17 @@ ANSWER_WITHIN = 1800.0  # seconds; whoever needs longer counts as lost
 
 
 class _Keeper:
-    """The process that keeps a shard."""
+    """The process that keeps a shard, read when it is first asked for."""
 
-    def read(self, source: Source) -> None:
+    def __init__(self, source: Source) -> None:
         # One BLAS thread: keepers share their node, and sums must not depend on the number of threads.
         threadpool_limits(1, user_api="blas")
-        self.shard = Shard(source)
+        self.source = source
+        self.shard: Shard | None = None
 
     def answer(self, method: str, *args: Any) -> Any:
+        if self.shard is None:
+            self.shard = Shard(self.source)
         return getattr(self.shard, method)(*args)
 
 
@@ -53,9 +56,6 @@ class RayShards:
         self.rebuilt = 0
         self._setup: list[tuple[str, Sequence[tuple], list[Any]]] = []
         self._actors = [self._start(k) for k in range(len(self.sources))]
-        self._reading = [
-            actor.read.remote(source) for actor, source in zip(self._actors, self.sources, strict=True)
-        ]
 
     def setup(self, method: str, each: Sequence[tuple]) -> list[Any]:
         """`ask`, and remember it for shards that are read again."""
@@ -67,7 +67,16 @@ class RayShards:
         """Call a method of every shard; answers in the order of the shards."""
         words = [(method, *args, *own) for own in each or [()] * len(self._actors)]
         pending = [actor.answer.remote(*one) for actor, one in zip(self._actors, words, strict=True)]
-        return [self._answer(k, pending[k], words[k]) for k in range(len(words))]
+        answers: list[Any] = []
+        failures: list[Exception] = []
+        for k in range(len(words)):  # all are heard, also after a failure: Ray complains of unheard ones
+            try:
+                answers.append(self._answer(k, pending[k], words[k]))
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return answers
 
     def close(self) -> None:
         """End the actors."""
@@ -78,7 +87,7 @@ class RayShards:
         """What shard k says; lost shards are replaced and asked again."""
         for _ in range(ATTEMPTS):
             try:
-                return self._get(k, pending)
+                return _get(pending)
             except LOST as error:
                 self._replace(k, error)
                 pending = self._actors[k].answer.remote(*words)
@@ -94,23 +103,13 @@ class RayShards:
         self.rebuilt += 1
         ray.kill(self._actors[k])  # one that only seemed lost would keep its memory
         self._actors[k] = self._start(k)
-        self._reading[k] = self._actors[k].read.remote(self.sources[k])
         try:
             for method, each, answers in self._setup:
-                again = self._get(k, self._actors[k].answer.remote(method, *each[k]))
+                again = _get(self._actors[k].answer.remote(method, *each[k]))
                 if isinstance(again, Outline) and again != answers[k]:
                     raise DataError(f"{name} has changed since the search began: restore it, or start again.")
         except LOST:
             return  # the next question finds out, and counts
-
-    def _get(self, k: int, pending: ray.ObjectRef) -> Any:
-        try:
-            ray.get(self._reading[k], timeout=ANSWER_WITHIN)  # why an unread shard cannot answer
-            return ray.get(pending, timeout=ANSWER_WITHIN)
-        except RayTaskError as error:
-            if isinstance(error.cause, (LNSError, ImportError, MemoryError)):
-                raise error.cause from None
-            raise
 
     def _start(self, k: int) -> Any:
         """An actor on the node whose turn it is, or on any other if that one is lost meanwhile."""
@@ -120,7 +119,17 @@ class RayShards:
         where = NodeAffinitySchedulingStrategy(nodes[k % len(nodes)], soft=True) if nodes else "DEFAULT"
         # No CPU is reserved: between questions a shard only keeps memory, and rounds need the cores.
         keeper = ray.remote(num_cpus=0, scheduling_strategy=where)(_Keeper)
-        return keeper.remote()
+        return keeper.remote(self.sources[k])
+
+
+def _get(pending: ray.ObjectRef) -> Any:
+    """An answer; what a shard refuses is raised here as it was there."""
+    try:
+        return ray.get(pending, timeout=ANSWER_WITHIN)
+    except RayTaskError as error:
+        if isinstance(error.cause, (LNSError, ImportError, MemoryError)):
+            raise error.cause from None
+        raise
 
 
 def connect(address: str | None) -> None:
