@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
     from lns.driver import solve
-    from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
+    from lns.errors import ClusterError, DataError, EnergyMismatchError, InvalidInput, LNSError
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Callbacks": "lns.progress",
+    "ClusterError": "lns.errors",
     "DataError": "lns.errors",
     "Dataset": "lns.datasets.load",
     "EnergyMismatchError": "lns.errors",
@@ -39,8 +40,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "ShardedProblem", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "ClusterError", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError",
+    "QLossProblem", "Result", "ShardedProblem", "flip_labels", "load_dataset", "q_candidates",
+    "q_lower_bound", "solve",
 ]  # fmt: skip
 
 

@@ -15,6 +15,10 @@ class DataError(LNSError):
     """A data file is missing, damaged or not what it should be."""
 
 
+class ClusterError(LNSError):
+    """A cluster cannot be reached, or does not do what it is asked; the message says what helps."""
+
+
 class EnergyMismatchError(LNSError):
     """An objective kept incrementally differs from its recomputation: a bug, never ignored."""
 
