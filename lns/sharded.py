@@ -33,6 +33,7 @@ class Shards(Protocol):
     """Those who hold the shards, wherever they are."""
 
     rebuilt: int  # shards that were lost and read again
+    moved_bytes: int  # arrays sent to shards and back
 
     def setup(self, method: str, each: Sequence[tuple]) -> list[Any]:
         """Like `ask`, and remembered: a shard that is read again goes through it again."""
@@ -222,6 +223,11 @@ class ShardedProblem(QLossProblem):
     def rebuilt(self) -> int:
         """Shards that were lost and read again, so far."""
         return self._shards.rebuilt
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of the arrays sent to shards and back, so far."""
+        return self._shards.moved_bytes
 
     @property
     def fingerprint(self) -> str:

@@ -13,7 +13,7 @@ class ShardsHere:
 
     def __init__(self, sources):
         self.shards = [Shard(source) for source in sources]
-        self.rebuilt = 0
+        self.rebuilt = self.moved_bytes = 0
         self.asked = []
 
     def setup(self, method, each):

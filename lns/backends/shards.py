@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import ray
 from ray.exceptions import (
     GetTimeoutError,
@@ -16,6 +19,7 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from lns.errors import DataError, LNSError
@@ -54,6 +58,7 @@ class RayShards:
         connect(address)
         self.sources = list(sources)
         self.rebuilt = 0
+        self.moved_bytes = 0
         self._setup: list[tuple[str, Sequence[tuple], list[Any]]] = []
         self._actors = [self._start(k) for k in range(len(self.sources))]
 
@@ -76,6 +81,7 @@ class RayShards:
                 failures.append(error)
         if failures:
             raise failures[0]
+        self.moved_bytes += size_of(words) + size_of(answers)
         return answers
 
     def close(self) -> None:
@@ -133,6 +139,37 @@ def _get(pending: ray.ObjectRef) -> Any:
 
 
 def connect(address: str | None) -> None:
-    """Join a Ray cluster: the one at `address`, the one this process already uses, or one of its own."""
+    """Join the Ray cluster at `address`, unless this process has joined one already.
+
+    Without an address it is that of ``RAY_ADDRESS``, or a new one on this machine that ends with this process.
+    """
     if not ray.is_initialized():
-        ray.init(address=address, include_dashboard=False if address is None else None, log_to_driver=False)
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
+        options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
+
+
+@contextmanager
+def nodes_here(count: int) -> Iterator[None]:
+    """A cluster of so many nodes, all on this machine, to try things out."""
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "object_store_memory": 150_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    try:
+        for _ in range(count - 1):
+            cluster.add_node(**each)
+        connect(cluster.address)
+        yield
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays in a message, and a few for everything else."""
+    if isinstance(value, (tuple, list)):
+        return sum(size_of(one) for one in value)
+    if isinstance(value, sparse.csc_array):
+        return size_of((value.data, value.indices, value.indptr))
+    return value.nbytes if isinstance(value, np.ndarray) else 8
