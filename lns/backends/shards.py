@@ -141,7 +141,7 @@ def _get(pending: ray.ObjectRef) -> Any:
 def connect(address: str | None) -> None:
     """Join the Ray cluster at `address`, unless this process has joined one already.
 
-    Without an address it is that of ``RAY_ADDRESS``, or a new one on this machine that ends with this process.
+    Without an address it is that of ``RAY_ADDRESS``, or a new one on this machine, for this process only.
     """
     if not ray.is_initialized():
         address = address or os.environ.get("RAY_ADDRESS") or "local"
