@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import reprlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -205,7 +206,7 @@ def name_of(source: Source) -> str:
     """What messages call a source."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
-    return getattr(source, "__name__", None) or repr(source)
+    return getattr(source, "__name__", None) or reprlib.repr(source)
 
 
 def _read(source: Source, name: str) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from ray.exceptions import (
     GetTimeoutError,
     NodeDiedError,
     ObjectLostError,
+    OutOfMemoryError,
     RayActorError,
     RayTaskError,
     WorkerCrashedError,
@@ -27,7 +28,9 @@ from lns.shard import Outline, Shard, Source, name_of
 
 logger = logging.getLogger("lns")
 
-LOST = (RayActorError, ObjectLostError, WorkerCrashedError, NodeDiedError, GetTimeoutError)
+LOST = (
+    RayActorError, ObjectLostError, WorkerCrashedError, NodeDiedError, OutOfMemoryError, GetTimeoutError
+)  # fmt: skip
 ATTEMPTS = 5  # a shard that is lost so often in a row will not stay
 ANSWER_WITHIN = 1800.0  # seconds; whoever needs longer counts as lost
 
@@ -71,51 +74,67 @@ class RayShards:
     def ask(self, method: str, *args: Any, each: Sequence[tuple] | None = None) -> list[Any]:
         """Call a method of every shard; answers in the order of the shards."""
         words = [(method, *args, *own) for own in each or [()] * len(self._actors)]
-        pending = [actor.answer.remote(*one) for actor, one in zip(self._actors, words, strict=True)]
-        answers: list[Any] = []
-        failures: list[Exception] = []
-        for k in range(len(words)):  # all are heard, also after a failure: Ray complains of unheard ones
-            try:
-                answers.append(self._answer(k, pending[k], words[k]))
-            except Exception as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
-        self.moved_bytes += size_of(words) + size_of(answers)
-        return answers
+        answers: list[Any] = [None] * len(words)
+        asked = list(range(len(words)))
+        for _ in range(ATTEMPTS):
+            lost = self._hear([self._send(k, words[k]) for k in asked], asked, answers)
+            if not lost:
+                self.moved_bytes += size_of(words) + size_of(answers)
+                return answers
+            self._replace(lost)
+            asked = [*lost]
+        names = ", ".join(name_of(self.sources[k]) for k in asked)
+        raise DataError(
+            f"The shard {names} was lost {ATTEMPTS} times in a row. Its node may be short of memory: use "
+            "smaller shards or more nodes."
+        )
 
     def close(self) -> None:
         """End the actors."""
         for actor in self._actors:
             ray.kill(actor)
 
-    def _answer(self, k: int, pending: ray.ObjectRef, words: tuple) -> Any:
-        """What shard k says; lost shards are replaced and asked again."""
-        for _ in range(ATTEMPTS):
-            try:
-                return _get(pending)
-            except LOST as error:
-                self._replace(k, error)
-                pending = self._actors[k].answer.remote(*words)
-        raise DataError(
-            f"The shard {name_of(self.sources[k])} was lost {ATTEMPTS} times in a row. Its node may be short "
-            "of memory: use smaller shards or more nodes."
-        )
+    def _send(self, k: int, words: tuple) -> ray.ObjectRef:
+        return self._actors[k].answer.remote(*words)
 
-    def _replace(self, k: int, error: Exception) -> None:
-        """A new shard k that knows what the old one was told."""
-        name = name_of(self.sources[k])
-        logger.warning("The shard %s was lost (%s); reading it again.", name, type(error).__name__)
-        self.rebuilt += 1
-        ray.kill(self._actors[k])  # one that only seemed lost would keep its memory
-        self._actors[k] = self._start(k)
-        try:
-            for method, each, answers in self._setup:
-                again = _get(self._actors[k].answer.remote(method, *each[k]))
-                if isinstance(again, Outline) and again != answers[k]:
-                    raise DataError(f"{name} has changed since the search began: restore it, or start again.")
-        except LOST:
-            return  # the next question finds out, and counts
+    def _hear(
+        self, pending: Sequence[ray.ObjectRef], asked: Sequence[int], answers: list[Any]
+    ) -> dict[int, Exception]:
+        """Fill in what the shards say; those that are lost instead."""
+        lost: dict[int, Exception] = {}
+        failures: list[Exception] = []
+        for k, one in zip(asked, pending, strict=True):
+            try:
+                answers[k] = _get(one)
+            except LOST as error:
+                lost[k] = error
+            except Exception as error:  # the others are heard all the same: Ray complains of unheard ones
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return lost
+
+    def _replace(self, lost: Mapping[int, Exception]) -> None:
+        """New shards, side by side, that know what the old ones were told."""
+        told: dict[int, list[ray.ObjectRef]] = {}
+        for k, error in lost.items():
+            name = name_of(self.sources[k])
+            logger.warning("The shard %s was lost (%s); reading it again.", name, type(error).__name__)
+            self.rebuilt += 1
+            ray.kill(self._actors[k])  # one that only seemed lost would keep its memory
+            self._actors[k] = self._start(k)
+            told[k] = [self._send(k, (method, *each[k])) for method, each, _ in self._setup]
+        for k, pending in told.items():
+            try:
+                for one, (_, _, before) in zip(pending, self._setup, strict=True):
+                    again = _get(one)
+                    if isinstance(again, Outline) and again != before[k]:
+                        name = name_of(self.sources[k])
+                        raise DataError(
+                            f"{name} has changed since the search began: restore it, or start again."
+                        )
+            except LOST:
+                ray.kill(self._actors[k])  # half told; the next question finds it lost, and counts
 
     def _start(self, k: int) -> Any:
         """An actor on the node whose turn it is, or on any other if that one is lost meanwhile."""
