@@ -114,5 +114,5 @@ def test_the_python_of_the_guide_runs(ray_cluster, capsys):
     (code,) = blocks("py")
     exec(compile(code, str(GUIDE), "exec"), {})
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("ShardedProblem(3,000 examples x 5 features")
-    assert shown[1] == "3000 0"
+    assert shown[0].startswith("ShardedProblem(2,000 examples x 5 features")
+    assert shown[1] == "2000 0"

@@ -223,18 +223,19 @@ class TestConnection:
         assert heard == ["one", "two", "three"]
 
 
+@pytest.fixture(scope="module")
+def head():
+    """Dashboard and cluster."""
+    with ray_head() as addresses:
+        yield addresses
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 class TestCluster:
     """On a cluster started with the `ray` command, with a token."""
 
     TRAINING = ("long-servedio", "--noise=0.2", "--max-rounds=5", "--time-limit=none", "--seed=4", "--json")
-
-    @pytest.fixture(scope="class")
-    def head(self):
-        """Dashboard and cluster."""
-        with ray_head() as addresses:
-            yield addresses
 
     def test_the_result_is_that_of_a_local_run(self, head):
         """Tests that the same seed and rounds give the same classifier, here and there."""
@@ -327,6 +328,12 @@ class TestCluster:
         site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
         dependencies = Path(importlib.util.find_spec("ray").origin).parent.parent
         (site / "dependencies.pth").write_text(f"{dependencies}\n")
+        where = [python, "-c", "import lns; print(lns.__file__)"]
+        alone = environment(PYTHONPATH="")
+        home = subprocess.run(
+            where, env=alone, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        assert home.startswith(str(site))
         done = run_lns(
             "submit", *self.TRAINING, "--address", head[0], "--python", str(python), "--env", "PYTHONPATH="
         )
