@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -58,7 +60,9 @@ def ray_head(cpus=2):
         "--object-store-memory=200000000",
     ]  # fmt: skip
     log = open(Path(folder) / "start.log", "w+")  # noqa: SIM115
-    head = subprocess.Popen(words, env=environment(), stdout=log, stderr=subprocess.STDOUT)
+    head = subprocess.Popen(
+        words, env=environment(), stdout=log, stderr=subprocess.STDOUT, preexec_fn=_end_with_parent
+    )
     try:
         address = f"http://127.0.0.1:{dashboard}"
         _wait_for(address, head, log)
@@ -72,6 +76,12 @@ def ray_head(cpus=2):
             head.wait()
         log.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_parent():
+    """Ask Linux to end this process when the tests are killed: a cluster must not stay behind."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def _wait_for(address, head, log, seconds=120):
