@@ -66,7 +66,7 @@ def read_svmlight(path: Path, num_features: int | None = None) -> Table:
     _check_unique(X, path)
     check_finite(X, str(path))
     X.eliminate_zeros()
-    return Table(X, labels, first_index)
+    return Table(X, labels, first_index=first_index)
 
 
 def _parse_block(lines: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:

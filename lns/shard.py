@@ -86,26 +86,26 @@ class Shard:
 
     def outline(self) -> Outline:
         """What the others have to agree with."""
-        X, labels, first_index = self._table
-        rows, features = X.shape
+        table = self._table
+        rows, features = table.X.shape
         return Outline(
             name=self.name,
             rows=rows,
             features=features,
-            sparse=not isinstance(X, np.ndarray),
-            first_index=first_index,
-            labels=tuple(np.unique(labels).tolist()),
-            digest=_digest(X, labels),
+            sparse=not isinstance(table.X, np.ndarray),
+            first_index=table.first_index,
+            labels=tuple(np.unique(table.labels).tolist()),
+            digest=_digest(table.X, table.labels),
         )
 
     def align(self, num_features: int, first_index: int | None) -> tuple[NDArray, NDArray]:
         """Number the columns as all shards do; returns the bounds of each."""
-        X, labels, own_first = self._table
+        X, own_first = self._table.X, self._table.first_index
         if own_first is not None and first_index is not None and not isinstance(X, np.ndarray):
             empty_in_front = own_first - first_index
             columns = X.indices + empty_in_front
             X = sparse.csr_matrix((X.data, columns, X.indptr), shape=(X.shape[0], num_features))
-            self._table = Table(X, labels, first_index)
+            self._table = self._table._replace(X=X, first_index=first_index)
         return column_bounds(X)
 
     def join(

@@ -89,6 +89,31 @@ class TestWords:
             assert getattr(sent, name) == getattr(asked, name)
 
     @pytest.mark.parametrize(
+        ("given", "sent"),
+        [
+            ([], ["--backend=ray", "--address=auto"]),
+            (["--backend", "ray", "--address", "http://head:8265"], ["--backend=ray", "--address=auto"]),
+            (["--backend", "local"], ["--backend=local"]),
+            (
+                ["--option=a=1", "--option=b=-2"],
+                ["--option=a=1", "--option=b=-2", "--backend=ray", "--address=auto"],
+            ),
+        ],
+    )
+    def test_rounds_run_on_the_cluster_of_the_job(self, monkeypatch, given, sent):
+        """Tests that a job uses the whole cluster unless told otherwise, and options given several times."""
+
+        def add_parser(commands):
+            parser = commands.add_parser("train", allow_abbrev=False)
+            parser.add_argument("--option", action="append", default=[])
+            parser.add_argument("--backend", choices=("local", "ray"), default="local")
+            parser.add_argument("--address")
+            return parser
+
+        monkeypatch.setattr("lns.commands.train.add_parser", add_parser)
+        assert words(*given) == sent
+
+    @pytest.mark.parametrize(
         ("given", "message"),
         [
             (["--q", "3"], "argument --q: must be at most 0"),
