@@ -16,7 +16,7 @@ from lns.datasets.svmlight import read_svmlight
 from lns.datasets.table import Table
 from lns.errors import DataError, InvalidInput
 
-__all__ = ["SUFFIXES", "read_file", "suffix_of"]
+__all__ = ["SUFFIXES", "read_file", "read_table", "suffix_of"]
 
 Reader = Callable[[Path, int | None], Table]
 
@@ -40,6 +40,26 @@ def suffix_of(path: str | os.PathLike[str]) -> str | None:
     """Return the known suffix that a file's name ends with, or ``None``."""
     name = os.fspath(path).lower()
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), None)
+
+
+def read_table(path: Path, num_features: int | None = None) -> Table:
+    """Read features and labels as they stand in a file, see `read_file`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    num_features
+        The number of columns, for formats that do not say it.
+    """
+    suffix = suffix_of(path)
+    if suffix is None:
+        raise InvalidInput(
+            f"The name of a data file must end with {', '.join(SUFFIXES)}. Got {str(path)!r} instead."
+        )
+    if not os.path.isfile(path):
+        raise DataError(f"There is no file {path}.")
+    return SUFFIXES[suffix](path, num_features)
 
 
 def read_file(
@@ -89,14 +109,7 @@ def read_file(
     (Dataset('mail.csv', 2 rows x 2 features, dense), [[0.0, 0.0], [1.0, 1.0]], [-1, 1])
     """
     path = Path(path)
-    suffix = suffix_of(path)
-    if suffix is None:
-        raise InvalidInput(
-            f"The name of a data file must end with {', '.join(SUFFIXES)}. Got {str(path)!r} instead."
-        )
-    if not os.path.isfile(path):
-        raise DataError(f"There is no file {path}.")
-    table = SUFFIXES[suffix](path, None if scaling is None else scaling.span.shape[0])
+    table = read_table(path, None if scaling is None else scaling.span.shape[0])
     y, found = to_signs(table.labels, str(path), classes)
     scaling = fit_scaling(table.X) if scaling is None else scaling
     return Dataset(path.name, scaling.apply(table.X), y, scaling, found)

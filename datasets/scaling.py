@@ -10,7 +10,7 @@ from scipy import sparse
 from lns.datasets.dataset import Matrix
 from lns.errors import InvalidInput
 
-__all__ = ["Scaling", "fit_scaling", "scale_columns"]
+__all__ = ["Scaling", "column_bounds", "fit_scaling", "scale_columns", "scaling_between"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,25 @@ class Scaling:
         return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
+def column_bounds(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of each column's interval, those that `scaling_between` takes.
+
+    Dense: the smallest and the largest value. Sparse: zero and the largest absolute value. Bounds of
+    several parts of the data combine by minimum and maximum.
+    """
+    if isinstance(X, np.ndarray):
+        return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    largest = np.zeros(X.shape[1])
+    np.maximum.at(largest, X.indices, np.abs(X.data))
+    return np.zeros(X.shape[1]), largest
+
+
+def scaling_between(lowest: np.ndarray, highest: np.ndarray) -> Scaling:
+    """Return the scaling that takes these bounds to 0 and 1; a constant column becomes 0."""
+    span = highest - lowest
+    return Scaling(lowest, np.where(span > 0, span, 1.0))
+
+
 def fit_scaling(X: Matrix) -> Scaling:
     """Find the scaling of each column of ``X`` to [0, 1].
 
@@ -67,13 +86,7 @@ def fit_scaling(X: Matrix) -> Scaling:
     X
         Finite numbers, dense or CSR.
     """
-    if isinstance(X, np.ndarray):
-        lowest = X.min(axis=0).astype(np.float64)
-        span = X.max(axis=0).astype(np.float64) - lowest
-        return Scaling(lowest, np.where(span > 0, span, 1.0))
-    largest = np.zeros(X.shape[1])
-    np.maximum.at(largest, X.indices, np.abs(X.data))
-    return Scaling(np.zeros(X.shape[1]), np.where(largest > 0, largest, 1.0))
+    return scaling_between(*column_bounds(X))
 
 
 def scale_columns(X: Matrix) -> Matrix:

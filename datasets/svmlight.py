@@ -51,8 +51,8 @@ def read_svmlight(path: Path, num_features: int | None = None) -> Table:
         raise DataError(f"The file {path} has no examples.")
     labels, counts, columns, data = (np.concatenate(parts) for parts in found)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    if columns.size and columns.min() > 0:
-        columns -= 1
+    first_index = 1 if columns.size and columns.min() > 0 else 0
+    columns -= first_index
     largest = int(columns.max()) + 1 if columns.size else 0
     width = largest if num_features is None else num_features
     if largest > width or largest > _MAX_FEATURES:
@@ -66,7 +66,7 @@ def read_svmlight(path: Path, num_features: int | None = None) -> Table:
     _check_unique(X, path)
     check_finite(X, str(path))
     X.eliminate_zeros()
-    return Table(X, labels)
+    return Table(X, labels, first_index=first_index)
 
 
 def _parse_block(lines: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:

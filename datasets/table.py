@@ -16,10 +16,15 @@ LABEL_NAMES = ("label", "y", "target")
 
 
 class Table(NamedTuple):
-    """Features and labels as they stand in a file."""
+    """Features and labels as they stand in a file.
+
+    ``first_index`` is the number that the file gives to its first column, in formats that number columns and
+    do not say how many there are.
+    """
 
     X: Matrix
     labels: np.ndarray
+    first_index: int | None = None
 
 
 def label_column(names: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lns.errors import (
         CheckpointError,
         CheckpointWarning,
+        ClusterError,
         ClusterWarning,
         DamagedCheckpoint,
         DataError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from lns.q_range import q_candidates, q_lower_bound
     from lns.result import Result
     from lns.sampler import LNSSampler
+    from lns.sharded import ShardedProblem
 
 __version__ = "0.1.0"
 
@@ -38,6 +40,7 @@ _HOMES = {
     "Callbacks": "lns.progress",
     "CheckpointError": "lns.errors",
     "CheckpointWarning": "lns.errors",
+    "ClusterError": "lns.errors",
     "ClusterWarning": "lns.errors",
     "DamagedCheckpoint": "lns.errors",
     "DataError": "lns.errors",
@@ -52,6 +55,7 @@ _HOMES = {
     "QLossDecomposer": "lns.hybrid",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
+    "ShardedProblem": "lns.sharded",
     "WrongProblem": "lns.errors",
     "flip_labels": "lns.datasets.noise",
     "hybrid_state": "lns.hybrid",
@@ -67,6 +71,7 @@ __all__ = [
     "Callbacks",
     "CheckpointError",
     "CheckpointWarning",
+    "ClusterError",
     "ClusterWarning",
     "DamagedCheckpoint",
     "DataError",
@@ -81,6 +86,7 @@ __all__ = [
     "QLossDecomposer",
     "QLossProblem",
     "Result",
+    "ShardedProblem",
     "WrongProblem",
     "flip_labels",
     "hybrid_state",

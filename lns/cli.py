@@ -10,9 +10,9 @@ import traceback
 from collections.abc import Sequence
 
 from lns import __version__
-from lns.commands import bench, datasets, embed, train
+from lns.commands import bench, datasets, embed, submit, train
 from lns.commands.parser import USAGE, Parser, say
-from lns.errors import DataError, InvalidInput
+from lns.errors import ClusterError, DataError, InvalidInput
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -23,6 +23,7 @@ examples:
   lns train my.csv --time-limit 60                your own file
   lns datasets                                    the data sets known by name
   lns embed --topology chimera:8                  what an annealer chip has room for
+  lns submit covertype --address http://head:8265 the same training as a job on a Ray cluster
   lns bench problem                               what the core operations cost on this machine
 
 'lns COMMAND --help' says more. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.
@@ -41,7 +42,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"lns {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (train, datasets, embed, bench):
+    for command in (train, datasets, embed, bench, submit):
         sub = command.add_parser(commands)
         sub.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
         sub.set_defaults(run=command.run, parser=sub)
@@ -90,6 +91,9 @@ def report(error: BaseException) -> int:
     if isinstance(error, (InvalidInput, DataError)):
         say(str(error))
         return USAGE
+    if isinstance(error, ClusterError):
+        say(str(error))
+        return FAILED
     if isinstance(error, MemoryError):
         say(f"out of memory ({error}). Use fewer rows: --rows N.")
         return FAILED

@@ -270,11 +270,12 @@ def open_backend(
     name: str, solver: Solver, workers: int | None, address: str | None, problem: QLossProblem, rows: int
 ) -> AbstractContextManager[Backend]:
     """Where neighbourhoods will run, ready for samples of so many rows: no time limit pays for that."""
-    compile_loops(problem, rows)
+    specimen = problem.specimen
+    compile_loops(specimen, rows)
     if name == "ray":
         from lns.backends.ray import RayBackend
 
-        return RayBackend(solver, workers, address, tiny_rounds(problem, rows))
+        return RayBackend(solver, workers, address, tiny_rounds(specimen, rows))
     return LocalBackend(solver, workers)
 
 

@@ -164,7 +164,7 @@ def run(
     records: list[RoundRecord] = []
     try:
         while not (reason := stop(search.progress(perf_counter() - began))):
-            if search.opening and search.episode and part.rows < problem.num_examples:
+            if search.opening and search.episode and part.can_grow:
                 # Before an episode ends, the sample of the data grows.
                 search.sample_rows, search.sample_codes = 2 * part.rows, search.curr.codes
                 search.stalled, search.opening = 0, False

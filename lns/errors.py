@@ -43,6 +43,10 @@ class ClusterWarning(RuntimeWarning):
     """Part of a cluster was lost; the run goes on without it."""
 
 
+class ClusterError(LNSError):
+    """A cluster cannot be reached, or does not do what it is asked; the message says what helps."""
+
+
 class EnergyMismatchError(LNSError):
     """An objective kept incrementally differs from its recomputation: a bug, never ignored."""
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lns import kernels
 from lns.errors import InvalidInput
 from lns.grid import Grid, check_bits, real_array, target_grid
-from lns.matrix import as_matrix, over_rows
+from lns.matrix import Matrix, as_matrix, over_rows
 
 if TYPE_CHECKING:
     import dimod
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from lns.state import State
 
 Range = str | tuple[ArrayLike, ArrayLike]
+# Attributes that are not about examples; the last three are there once asked for.
+_MODEL = (
+    "lam", "weight_bits", "bias_bits", "target_bits", "target_span", "target_grid",
+    "_weight_grid", "_bias_grid", "_warm_start", "grids", "steps", "tops",
+)  # fmt: skip
 
 
 class QLossProblem:
@@ -87,12 +92,23 @@ class QLossProblem:
         target_bits: int = 4,
         target_span: float = 8.0,
     ) -> None:
-        self.matrix = as_matrix(X)
-        self.num_examples, self.num_features = self.matrix.shape
-        self.y = _check_labels(y, self.num_examples)
-        self.q = _check_q(q, self.y)
-        self.cap = np.square(1.0 - self.q)  # the height of the loss of a flagged example
-        self.share = _check_sample_weight(sample_weight, self.num_examples)
+        matrix = as_matrix(X)
+        labels = _check_labels(y, matrix.shape[0])
+        self._set_examples(
+            matrix, labels, check_q(q, labels), check_sample_weight(sample_weight, matrix.shape[0])
+        )
+        self._set_model(lam, weight_bits, bias_bits, target_bits, target_span)
+        self._set_ranges(weight_range, bias_range)
+
+    def _set_examples(self, matrix: Matrix, y: NDArray, q: NDArray, share: NDArray) -> None:
+        self.matrix, self.y, self.q, self.share = matrix, y, q, share
+        self.num_examples, self.num_features = matrix.shape
+        self.cap = np.square(1.0 - q)  # the height of the loss of a flagged example
+
+    def _set_model(
+        self, lam: float, weight_bits: int, bias_bits: int, target_bits: int, target_span: float
+    ) -> None:
+        """Check and keep what is not about examples."""
         self.lam = _check_number("lam", lam)
         if self.lam < 0:
             raise InvalidInput(f"lam must be at least 0. Got {lam}.")
@@ -104,6 +120,9 @@ class QLossProblem:
             raise InvalidInput(f"target_span must be above 0. Got {target_span}.")
         self.target_grid = target_grid(self.target_bits, self.target_span)
         self._warm_start: tuple[NDArray[np.float64], float] | None = None
+
+    def _set_ranges(self, weight_range: Range, bias_range: Range) -> None:
+        """Check and keep the ranges; the number of features is known by now."""
         self._weight_grid = _check_range("weight_range", weight_range, self.weight_bits, self.num_features)
         self._bias_grid = _check_range("bias_range", bias_range, self.bias_bits, 1)
 
@@ -112,6 +131,10 @@ class QLossProblem:
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
         """Grids of the weights and of the bias; ``"auto"`` ranges are found on first use."""
+        return self.find_grids()
+
+    def find_grids(self) -> tuple[Grid, Grid]:
+        """`grids`, worked out."""
         if self._weight_grid is None or self._bias_grid is None:
             from lns.warm_start import automatic_grids
 
@@ -200,11 +223,29 @@ class QLossProblem:
     def objective(self, w: ArrayLike, b: float) -> float:
         """Mean q-loss + λ Σ w_i², exact: every target is at its best value."""
         w, b = self.check_solution(w, b)
-        return self.mean_loss(self.matrix.margins(w, b, self.y)) + self.lam * float(w @ w)
+        return self.mean_loss_at(w, b) + self.lam * float(w @ w)
+
+    def mean_loss_at(self, w: NDArray[np.float64], b: float) -> float:
+        """Weighted mean of the q-loss at weights and bias that were checked before."""
+        return self.mean_loss(self.matrix.margins(w, b, self.y))
 
     def mean_loss(self, m: NDArray[np.float64]) -> float:
         """Weighted mean of the q-loss of margins m."""
         return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, self.cap, self.share, a, z), len(m))))
+
+    def loss_and_gradient(
+        self, w: NDArray[np.float64], b: float, shift: float = 0.0
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Mean loss with q lowered by `shift`, and its gradient (bias last), in the precision of the data."""
+        top = 1.0 - self.q + shift  # the u = 1 - m at which the loss stops growing
+        u = np.clip(1.0 - self.y * (self.matrix.dot(w) + b), 0.0, top)
+        slope = -2.0 * self.share * self.y * np.where(u < top, u, 0.0)
+        gradient = np.append(self.matrix.transposed_dot(slope), slope.sum())
+        return float(self.share @ np.square(u)), gradient
+
+    def squared_means(self) -> NDArray[np.float64]:
+        """Weighted mean of the squares of every feature."""
+        return self.matrix.squared_column_means(self.share)
 
     def best_targets(self, m: NDArray[np.float64]) -> NDArray[np.float64]:
         """The minimising t_s of each example: case I m ≥ 1: m; case II q < m < 1: 1; case III m ≤ q: m."""
@@ -234,15 +275,43 @@ class QLossProblem:
             codes = self.codes(np.zeros(self.num_features), 0.0)
         return State(self, codes)
 
-    def subset(self, rows: NDArray[np.integer]) -> QLossProblem:
-        """The same problem on some of its examples, weighted as before; grids are shared once known."""
-        part = object.__new__(QLossProblem)
-        part.__dict__.update(self.__dict__)
-        part.matrix = self.matrix.take(rows)
-        part.num_examples = len(rows)
-        part.y, part.q, part.cap = self.y[rows], self.q[rows], self.cap[rows]
-        part.share = self.share[rows] / self.share[rows].sum()
-        return part
+    # ---- examples ------------------------------------------------------------------------------------------
+
+    @property
+    def max_sample_rows(self) -> int:
+        """Most examples that `subset` gives."""
+        return self.num_examples
+
+    @property
+    def specimen(self) -> QLossProblem:
+        """A problem in this process with data of the same kind; compiled loops are chosen by it."""
+        return self
+
+    def subset(self, rows: NDArray[np.integer] | None) -> QLossProblem:
+        """The same problem on some of its examples, weighted as before, in this process.
+
+        Grids are shared once known. None stands for all examples, without a copy.
+        """
+        if rows is None:
+            return self
+        share = self.share[rows]
+        return QLossProblem.assemble(
+            self.model(), self.matrix.take(rows), self.y[rows], self.q[rows], share / share.sum()
+        )
+
+    def model(self) -> dict[str, Any]:
+        """All but the examples: what has to be known wherever some of them are."""
+        return {name: self.__dict__[name] for name in _MODEL if name in self.__dict__}
+
+    @staticmethod
+    def assemble(
+        model: Mapping[str, Any], matrix: Matrix, y: NDArray, q: NDArray, share: NDArray
+    ) -> QLossProblem:
+        """A problem from a `model` and examples that were checked before; their shares need not sum to 1."""
+        problem = object.__new__(QLossProblem)
+        problem.__dict__.update(model)
+        problem._set_examples(matrix, y, q, share)
+        return problem
 
     # ---- the full QUBO -------------------------------------------------------------------------------------
 
@@ -290,7 +359,7 @@ class QLossProblem:
 
     def __repr__(self) -> str:
         return (
-            f"QLossProblem({self.num_examples:,} examples x {self.num_features:,} features, "
+            f"{type(self).__name__}({self.num_examples:,} examples x {self.num_features:,} features, "
             f"{self.num_variables:,} QUBO variables, lam={self.lam:g})"
         )
 
@@ -331,7 +400,7 @@ def _check_labels(y: ArrayLike, rows: int) -> NDArray[np.float64]:
     return labels.astype(np.float64)
 
 
-def _check_q(q: Any, y: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_q(q: Any, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """One q per example, whatever form it was given in."""
     if isinstance(q, Mapping):
         if set(q) != {-1, 1}:
@@ -364,7 +433,7 @@ def _check_q_values(values: NDArray) -> NDArray[np.float64]:
     return np.maximum(values, -1e100)
 
 
-def _check_sample_weight(sample_weight: ArrayLike | None, rows: int) -> NDArray[np.float64]:
+def check_sample_weight(sample_weight: ArrayLike | None, rows: int) -> NDArray[np.float64]:
     """Shares of the examples in the mean: c_s / S with c of mean 1."""
     if sample_weight is None:
         return np.full(rows, 1.0 / rows)

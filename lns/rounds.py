@@ -35,13 +35,15 @@ class Part:
     """
 
     def __init__(self, problem: QLossProblem, codes: NDArray[np.int32], rows: int, seed: int) -> None:
-        self.rows, self.codes = min(rows, problem.num_examples), codes
+        self.rows, self.codes = min(rows, problem.max_sample_rows), codes
+        self.can_grow = self.rows < problem.max_sample_rows
         if self.rows < problem.num_examples:
             order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
             self.row_numbers = np.sort(order[: self.rows])
             problem = problem.subset(self.row_numbers)
         else:
             self.row_numbers = np.arange(self.rows)
+            problem = problem.subset(None)
         self.problem = problem
         self.working = WorkingSet(problem)
         self.working.set_partners(problem.state(codes).margins)

@@ -76,23 +76,25 @@ class State:
         Moves that would leave the grid have a gain of +inf.
         """
         problem, steps = self.problem, self.problem.steps
-        gains = np.empty((len(self.codes), 2))
-        arrays = (problem.y, self.margins, problem.cap, problem.share)
-        gains[:-1] = problem.matrix.step_gains(steps[:-1], *arrays)
-        parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), problem.num_examples)
-        gains[-1] = np.sum(parts, axis=0)
+        gains = self.loss_gains()
         for k, sign in enumerate((-1.0, 1.0)):
             gains[:-1, k] += problem.lam * sign * steps[:-1] * (2 * self.weights + sign * steps[:-1])
         gains[self.codes == 0, 0] = np.inf
         gains[self.codes == problem.tops, 1] = np.inf
         return gains
 
-    def evaluate(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Objectives of many codes at once, shape (K, N + 1) -> (K,).
+    def loss_gains(self) -> NDArray[np.float64]:
+        """Change of the mean loss alone by these moves, as if the grid went on: (N + 1, 2)."""
+        problem, steps = self.problem, self.problem.steps
+        gains = np.empty((len(self.codes), 2))
+        arrays = (problem.y, self.margins, problem.cap, problem.share)
+        gains[:-1] = problem.matrix.step_gains(steps[:-1], *arrays)
+        parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), problem.num_examples)
+        gains[-1] = np.sum(parts, axis=0)
+        return gains
 
-        Works on the weights in which some candidate differs from this state, over blocks of rows, without a
-        margin matrix of full length.
-        """
+    def evaluate(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Objectives of many codes at once, shape (K, N + 1) -> (K,)."""
         problem = self.problem
         candidates = np.asarray(candidates)
         if (
@@ -105,14 +107,23 @@ class State:
             )
         if (candidates < 0).any() or (candidates > problem.tops).any():
             raise InvalidInput("candidates must lie on the grid.")
+        w, _ = problem.values(candidates)
+        return self.losses(candidates) + problem.lam * np.square(w).sum(axis=1)
+
+    def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Mean losses of many codes on the grid.
+
+        Works on the weights in which some candidate differs from this state, over blocks of rows, without a
+        margin matrix of full length.
+        """
+        problem = self.problem
         w, b = problem.values(candidates)
         changed = np.flatnonzero((candidates[:, :-1] != self.codes[:-1]).any(axis=0))
         vectors = (problem.y, self.margins, problem.cap, problem.share)
         change = (w - self.weights)[:, changed]
         part = problem.matrix.candidate_losses(changed, change, b - self.bias, vectors)
         width = len(candidates) * (len(changed) + 4)
-        losses = np.sum(over_rows(part, problem.num_examples, width), axis=0)
-        return losses + problem.lam * np.square(w).sum(axis=1)
+        return np.sum(over_rows(part, problem.num_examples, width), axis=0)
 
     def check(self, tolerance: float = 1e-9) -> None:
         """Raise `EnergyMismatchError` if the objective differs from its recomputation."""

@@ -37,9 +37,7 @@ def whitening(problem: QLossProblem) -> NDArray[np.float64]:
     """
     n = problem.num_features
     if n > MAX_WHITENED:
-        return np.diag(
-            1.0 / np.sqrt(np.append(problem.matrix.squared_column_means(problem.share), 1.0) + 1e-12)
-        )
+        return np.diag(1.0 / np.sqrt(np.append(problem.squared_means(), 1.0) + 1e-12))
     gram, _ = problem.matrix.moments(np.arange(n + 1), problem.share, problem.share)
     gram[np.diag_indices(n)] += problem.lam
     diagonal = np.diag_indices(n + 1)
@@ -60,16 +58,14 @@ def minimise(
 
     Past the `deadline` (of `time.perf_counter`) it returns where it is.
     """
-    matrix, y, p, lam = problem.matrix, problem.y, problem.share, problem.lam
-    top = 1.0 - problem.q + shift  # the u = 1 - m at which the loss stops growing
+    lam = problem.lam
 
     def value_and_gradient(z: NDArray) -> tuple[float, NDArray]:
         solution = transform @ z
         w, b = solution[:-1], solution[-1]
-        u = np.clip(1.0 - y * (matrix.dot(w) + b), 0.0, top)
-        slope = -2.0 * p * y * np.where(u < top, u, 0.0)
-        gradient = np.append(matrix.transposed_dot(slope) + 2 * lam * w, slope.sum())
-        return float(p @ np.square(u)) + lam * float(w @ w), transform.T @ gradient
+        loss, gradient = problem.loss_and_gradient(w, b, shift)
+        gradient[:-1] += 2 * lam * w
+        return loss + lam * float(w @ w), transform.T @ gradient
 
     def look_at_the_clock(intermediate_result: Any) -> None:
         if perf_counter() > deadline:
@@ -89,17 +85,17 @@ def continuous_path(
 ) -> tuple[NDArray[np.float64], float]:
     """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
     rows = problem.num_examples
-    part = problem
-    if rows > PATH_ROWS:
-        chosen = np.random.default_rng(seed).choice(rows, PATH_ROWS, replace=False)
-        part = problem.subset(np.sort(chosen))
+    few, chosen = min(PATH_ROWS, problem.max_sample_rows), None
+    if rows > few:
+        chosen = np.sort(np.random.default_rng(seed).choice(rows, few, replace=False))
+    part = problem.subset(chosen)
     w, b = np.zeros(problem.num_features), 0.0
     # L-BFGS makes thousands of small BLAS calls: threads would wait for each other and change roundings.
     with threadpool_limits(1, user_api="blas"):
         transform = whitening(part)
         for shift in stages:  # all but the last need only be near their minimum
             w, b = minimise(part, w, b, transform, shift, 100 if shift == 0 else 40, deadline)
-        if part is not problem:
+        if chosen is not None:
             w, b = minimise(problem, w, b, transform, 0.0, 60, deadline)
     return w, b
 
@@ -109,7 +105,7 @@ def automatic_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
     w, b = problem.warm_start
     # A weight that the continuous solution leaves at zero gets the interval in which one level changes the
     # objective by about 1e-4 of itself.
-    sensitivity = np.sqrt(problem.matrix.squared_column_means(problem.share)) + 1e-12
+    sensitivity = np.sqrt(problem.squared_means()) + 1e-12
     floor = np.minimum(0.05 / sensitivity, weight_bound(problem.lam))
     weights = weights_around(w, floor, problem.lam, problem.weight_bits)
     reach = max(2.0, 0.5 * abs(b))

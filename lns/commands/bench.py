@@ -10,6 +10,7 @@ BENCHES = {
     "embedding": "how large a round each way of embedding finds room for, on every chip",
     "problem": "what the core operations cost, as ratios to a bare pass over the data",
     "quality": "the objective reached in equal time, by this engine and by others",
+    "ray": "rounds a second, overhead, traffic and memory on a Ray cluster; data in shards",
     "scale": "cost of a round and time to a target, from thousands to millions of rows",
 }
 

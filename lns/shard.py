@@ -1,0 +1,235 @@
+"""The examples of one shard, and the sums over them that a search needs.
+
+A shard answers questions by sums over its own examples, each with its share in the whole mean; adding the
+answers of all shards gives the answer for all examples. What it keeps between two questions is only a
+shortcut: the same question gets the same answer, bit by bit, from a shard that was read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import reprlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from lns import subproblem
+from lns.datasets.dataset import Matrix
+from lns.datasets.files import read_table
+from lns.datasets.labels import to_signs
+from lns.datasets.scaling import Scaling, column_bounds
+from lns.datasets.table import Table
+from lns.errors import DataError, InvalidInput
+from lns.matrix import as_matrix
+from lns.memory import peak_memory_mb
+from lns.problem import QLossProblem, check_q
+from lns.state import State
+
+Source = str | os.PathLike[str] | Callable[[], tuple[Any, ArrayLike]]
+KEPT_STATES = 2  # where the search is, and where it may go
+HASHED_AT_ONCE = 1 << 22  # numbers
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a shard says of itself before it is joined with the others.
+
+    Parameters
+    ----------
+    name
+        Its file, or what else it was read from.
+    rows, features
+        Its size.
+    sparse
+        Whether it is kept in compressed form.
+    first_index
+        What the file calls its first column, if the format does not say how many columns there are.
+    labels
+        The label values that occur.
+    digest
+        Of everything that was read.
+    """
+
+    name: str
+    rows: int
+    features: int
+    sparse: bool
+    first_index: int | None
+    labels: tuple[object, ...]
+    digest: str
+
+
+class Shard:
+    """Some of the examples of a problem, and their part of every sum.
+
+    Parameters
+    ----------
+    source
+        A file that `lns.datasets.files.read_file` knows, or a function that returns X and y.
+    """
+
+    problem: QLossProblem
+
+    def __init__(self, source: Source) -> None:
+        self.name = name_of(source)
+        self._table = _read(source, self.name)
+        self._states: OrderedDict[bytes, State] = OrderedDict()
+
+    # ---- joining the others: in this order -----------------------------------------------------------------
+
+    def outline(self) -> Outline:
+        """What the others have to agree with."""
+        table = self._table
+        rows, features = table.X.shape
+        return Outline(
+            name=self.name,
+            rows=rows,
+            features=features,
+            sparse=not isinstance(table.X, np.ndarray),
+            first_index=table.first_index,
+            labels=tuple(np.unique(table.labels).tolist()),
+            digest=_digest(table.X, table.labels),
+        )
+
+    def align(self, num_features: int, first_index: int | None) -> tuple[NDArray, NDArray]:
+        """Number the columns as all shards do; returns the bounds of each."""
+        X, own_first = self._table.X, self._table.first_index
+        if own_first is not None and first_index is not None and not isinstance(X, np.ndarray):
+            empty_in_front = own_first - first_index
+            columns = X.indices + empty_in_front
+            X = sparse.csr_matrix((X.data, columns, X.indptr), shape=(X.shape[0], num_features))
+            self._table = self._table._replace(X=X, first_index=first_index)
+        return column_bounds(X)
+
+    def join(
+        self,
+        classes: tuple[object, object],
+        scaling: Scaling | None,
+        model: Mapping[str, Any],
+        q: Any,
+        share: float | NDArray[np.float64],
+    ) -> None:
+        """Become part of a problem; what was read is given up for what the sums need."""
+        table = self._table
+        del self._table
+        y = to_signs(table.labels, self.name, classes)[0].astype(np.float64)
+        # Arrays from other processes are read-only, for which other loops would have to be compiled.
+        shares = np.full(len(y), share) if np.ndim(share) == 0 else np.array(share, dtype=np.float64)
+        matrix = as_matrix(table.X if scaling is None else scaling.apply(table.X))
+        self.problem = QLossProblem.assemble(model, matrix, y, check_q(q, y), shares)
+
+    def set_model(self, model: Mapping[str, Any]) -> None:
+        """The model has changed: grids are known now."""
+        problem = self.problem
+        self.problem = QLossProblem.assemble(model, problem.matrix, problem.y, problem.q, problem.share)
+        self._states.clear()
+
+    # ---- sums at codes -------------------------------------------------------------------------------------
+
+    def loss(self, codes: NDArray[np.int32]) -> float:
+        """Σ p_s L(m_s)."""
+        return self._state(codes).loss
+
+    def losses(self, codes: NDArray[np.int32], candidates: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The same for many candidates, found from the margins at `codes`."""
+        return self._state(codes).losses(np.array(candidates))
+
+    def loss_gains(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Changes of `loss` by one level down and up of every weight and the bias."""
+        return self._state(codes).loss_gains()
+
+    def curvature(
+        self, codes: NDArray[np.int32], columns: NDArray[np.intp], width: float
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Value, gradient and Gram block of the curvature background in some weights."""
+        problem, m = self.problem, self._state(codes).margins
+        background = subproblem.curvature(problem, m, width)
+        second, first = problem.matrix.moments(
+            np.array(columns), background.bend, background.slope * problem.y
+        )
+        return float(background.value.sum()), first, second
+
+    # ---- sums at any weights -------------------------------------------------------------------------------
+
+    def loss_at(self, w: NDArray[np.float64], b: float) -> float:
+        """Σ p_s L(m_s)."""
+        return self.problem.mean_loss_at(np.array(w), b)
+
+    def loss_and_gradient(
+        self, w: NDArray[np.float64], b: float, shift: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """The same with q lowered by `shift`, and its gradient."""
+        return self.problem.loss_and_gradient(np.array(w), b, shift)
+
+    def squared_means(self) -> NDArray[np.float64]:
+        """Σ p_s x_si² for every feature."""
+        return self.problem.squared_means()
+
+    # ---- examples ------------------------------------------------------------------------------------------
+
+    def margins(self, w: NDArray[np.float64], b: float) -> NDArray[np.float64]:
+        """Margins of its examples."""
+        return self.problem.margins(np.array(w), b)
+
+    def flagged(self, w: NDArray[np.float64], b: float) -> NDArray[np.bool_]:
+        """Its examples whose margin is at most q."""
+        return self.problem.flagged(np.array(w), b)
+
+    def take(self, rows: NDArray[np.integer]) -> tuple[Any, NDArray, NDArray, NDArray]:
+        """Features, labels, q and shares of some of its examples."""
+        problem = self.problem
+        return problem.matrix.take(rows).X, problem.y[rows], problem.q[rows], problem.share[rows]
+
+    def peak_memory_mb(self) -> float | None:
+        """The most memory that the process of this shard has had."""
+        return peak_memory_mb()
+
+    def _state(self, codes: NDArray[np.int32]) -> State:
+        """The state at these codes; always built anew from them, so that it has no history."""
+        key = codes.tobytes()
+        if key not in self._states:
+            self._states[key] = self.problem.state(np.array(codes))
+            if len(self._states) > KEPT_STATES:
+                self._states.popitem(last=False)
+        self._states.move_to_end(key)
+        return self._states[key]
+
+
+def name_of(source: Source) -> str:
+    """What messages call a source."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return getattr(source, "__name__", None) or reprlib.repr(source)
+
+
+def _read(source: Source, name: str) -> Table:
+    if isinstance(source, (str, os.PathLike)):
+        return read_table(Path(source))
+    X, y = source()
+    try:
+        matrix = as_matrix(X).X
+    except InvalidInput as error:
+        raise DataError(f"{name}: {error}") from None
+    labels = np.asarray(y)
+    if labels.shape != matrix.shape[:1]:
+        raise DataError(f"{name}: X has {matrix.shape[0]} rows but y has the shape {labels.shape}.")
+    return Table(sparse.csr_matrix(matrix) if sparse.issparse(matrix) else matrix, labels)
+
+
+def _digest(X: Matrix, labels: NDArray) -> str:
+    """A hash of the content, not of how it is stored in memory."""
+    content = hashlib.blake2b(digest_size=16)
+    arrays = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+    for array in (*arrays, labels.astype(str) if labels.dtype == object else labels):
+        content.update(f"{array.dtype.str}{array.shape}".encode())
+        rows = max(1, HASHED_AT_ONCE * len(array) // max(1, array.size))
+        for start in range(0, len(array), rows):
+            content.update(array[start : start + rows].tobytes())
+    return content.hexdigest()
