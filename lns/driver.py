@@ -61,7 +61,7 @@ def solve(
         same rounds and the same result.
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
-        annealer chip), a callable (see `lns.solvers.Solver`) or any dimod sampler.
+        annealer chip), ``"qpu"`` (an annealer), a callable (see `lns.solvers.Solver`) or any dimod sampler.
     backend, workers
         Where neighbourhoods run: ``"local"``, on so many threads (default: all cores).
     seed
@@ -113,6 +113,8 @@ def solve(
     watchers: list[Callbacks] = [*callbacks, *([ProgressLine(time_limit, max_rounds)] if progress else [])]
 
     compile_loops(problem)
+    if hasattr(the_solver, "prepare"):
+        the_solver.prepare(problem.target_bits)  # embeddings, a connection: no time limit pays for these
     began = perf_counter()
     with threadpool_limits(1, user_api="blas"):
         if initial is None and time_limit is not None:

@@ -223,7 +223,9 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         sub, neighbourhood, batch = build(problem, state, choice, rng)
         targets = unpack_bits(problem.best_target_codes(state.margins[batch], batch), problem.target_bits)
         clock.lap("build")
-        samples = solver(sub, np.append(neighbourhood.start, targets.ravel()), int(rng.integers(2**31)))
+        waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
+        start = np.append(neighbourhood.start, targets.ravel())
+        samples = solver(sub, start, int(rng.integers(2**31)), **waits)
         clock.lap("solve")
         if (info := getattr(solver, "info", None)) is not None:
             chip = info.to_dict()

@@ -12,6 +12,7 @@ from lns.solvers._protocol import Solver
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.emulator import Emulator
 from lns.solvers.exact import Exact
+from lns.solvers.qpu import QPU
 
 SOLVERS: dict[str, Callable[..., Solver]] = {
     "tabu": Tabu,
@@ -19,6 +20,7 @@ SOLVERS: dict[str, Callable[..., Solver]] = {
     "descent": Descent,
     "exact": Exact,
     "emulator": Emulator,
+    "qpu": QPU,
 }
 
 

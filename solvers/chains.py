@@ -7,8 +7,9 @@ chain is broken, the physical energy is the logical one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,18 @@ class Ising:
         s = np.asarray(spins, dtype=np.float64)
         return s @ self.h + (s[:, self.a] * s[:, self.b]) @ self.j + self.offset
 
+    def coupling_sums(self) -> Floats:
+        """The sum of the couplings of every spin."""
+        total = np.zeros(len(self.h))
+        np.add.at(total, self.a, self.j)
+        np.add.at(total, self.b, self.j)
+        return total
+
+    def gauged(self, signs: NDArray[np.int8]) -> Ising:
+        """The same problem with some spins turned round: a spin-reversal transform."""
+        turned = self.j * signs[self.a] * signs[self.b]
+        return Ising(self.h * signs, self.a, self.b, turned, self.offset)
+
     def scaled(self, factor: float) -> Ising:
         """All coefficients multiplied by one number."""
         return Ising(self.h * factor, self.a, self.b, self.j * factor, self.offset * factor)
@@ -60,6 +73,40 @@ def chain_strengths(fields: Floats, couplings: Floats, factor: float) -> Floats:
     couplings still gets a chain as strong as its field on one qubit.
     """
     return factor * np.maximum(np.sqrt(np.square(couplings).sum(axis=1)), 0.25 * np.abs(fields))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What a chip accepts: fields, couplings, and the sum of the couplings of one qubit.
+
+    The defaults are those of today's annealers, whose couplings reach further down, for chains; the sum is
+    bounded on some.
+    """
+
+    h: tuple[float, float] = (-4.0, 4.0)
+    j: tuple[float, float] = (-2.0, 1.0)
+    total: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, properties: Mapping[str, Any]) -> Ranges:
+        """The ranges that a sampler's properties tell."""
+        j = properties.get("extended_j_range") or properties.get("j_range") or cls.j
+        total = properties.get("per_qubit_coupling_range")
+        return cls(
+            tuple(properties.get("h_range") or cls.h), tuple(j), None if total is None else tuple(total)
+        )
+
+    def fit(self, problem: Ising) -> float:
+        """The largest factor that keeps a problem within all ranges."""
+        most = max(_excess(problem.h, self.h), _excess(problem.j, self.j))
+        if self.total is not None:
+            most = max(most, _excess(problem.coupling_sums(), self.total))
+        return 1.0 / most if most > 0 else 1.0
+
+
+def _excess(values: Floats, limits: tuple[float, float]) -> float:
+    low, high = limits
+    return float(max(values.max(initial=0.0) / high, values.min(initial=0.0) / low))
 
 
 class Wiring:

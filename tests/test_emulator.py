@@ -18,8 +18,7 @@ from lns.embedding.fabric import Fabric
 from lns.errors import InvalidInput
 from lns.rounds import Choice
 from lns.solvers import Emulator, Solver, make_solver
-from lns.solvers.chains import Ising, Wiring, chain_strengths, descend, part, to_spins
-from lns.solvers.emulator import H_RANGE, J_HIGH, J_LOW, fit_range
+from lns.solvers.chains import Ising, Ranges, Wiring, chain_strengths, descend, part, to_spins
 from lns.subproblem import SubQubo
 
 CHIP = "chimera:4"
@@ -183,15 +182,15 @@ def test_coefficients_fill_the_ranges_of_the_chip(size):
     sub = joined_sub(5, 2, 2)
     sub = SubQubo(sub.linear * size, sub.quadratic * size, 0.0, 5)
     _, problem = physical(sub, Shape(5, 2, 2))
-    scaled = problem.scaled(fit_range(problem))
-    reach = (np.abs(scaled.h).max() / H_RANGE, scaled.j.max() / J_HIGH, scaled.j.min() / J_LOW)
+    scaled = problem.scaled(Ranges().fit(problem))
+    reach = (np.abs(scaled.h).max() / 4, scaled.j.max(), scaled.j.min() / -2)
     assert max(reach) == pytest.approx(1.0)
 
 
 def test_a_problem_without_coefficients_is_not_scaled():
     """Tests the empty range."""
     none = np.empty(0, dtype=np.intp)
-    assert fit_range(Ising(np.zeros(3), none, none, np.empty(0), 0.0)) == 1.0
+    assert Ranges().fit(Ising(np.zeros(3), none, none, np.empty(0), 0.0)) == 1.0
 
 
 # ---- the solver ----
