@@ -40,13 +40,6 @@ class Ising:
         s = np.asarray(spins, dtype=np.float64)
         return s @ self.h + (s[:, self.a] * s[:, self.b]) @ self.j + self.offset
 
-    def coupling_sums(self) -> Floats:
-        """The sum of the couplings of every spin."""
-        total = np.zeros(len(self.h))
-        np.add.at(total, self.a, self.j)
-        np.add.at(total, self.b, self.j)
-        return total
-
     def gauged(self, signs: NDArray[np.int8]) -> Ising:
         """The same problem with some spins turned round: a spin-reversal transform."""
         turned = self.j * signs[self.a] * signs[self.b]
@@ -80,33 +73,39 @@ class Ranges:
     """What a chip accepts: fields, couplings, and the sum of the couplings of one qubit.
 
     The defaults are those of today's annealers, whose couplings reach further down, for chains; the sum is
-    bounded on some.
+    bounded on some. Where spins may be turned round (`turned`), every coupling may change its sign: then only
+    what is allowed for both signs counts.
     """
 
     h: tuple[float, float] = (-4.0, 4.0)
     j: tuple[float, float] = (-2.0, 1.0)
     total: tuple[float, float] | None = None
+    turned: bool = False
 
     @classmethod
-    def of(cls, properties: Mapping[str, Any]) -> Ranges:
+    def of(cls, properties: Mapping[str, Any], turned: bool = False) -> Ranges:
         """The ranges that a sampler's properties tell."""
         j = properties.get("extended_j_range") or properties.get("j_range") or cls.j
         total = properties.get("per_qubit_coupling_range")
-        return cls(
-            tuple(properties.get("h_range") or cls.h), tuple(j), None if total is None else tuple(total)
-        )
+        h = properties.get("h_range") or cls.h
+        return cls(tuple(h), tuple(j), None if total is None else tuple(total), turned)
 
     def fit(self, problem: Ising) -> float:
         """The largest factor that keeps a problem within all ranges."""
-        most = max(_excess(problem.h, self.h), _excess(problem.j, self.j))
+        j = np.abs(problem.j) if self.turned else problem.j
+        most = max(self._excess(problem.h, self.h), self._excess(j, self.j))
         if self.total is not None:
-            most = max(most, _excess(problem.coupling_sums(), self.total))
+            sums = np.zeros(len(problem.h))
+            np.add.at(sums, problem.a, j)
+            np.add.at(sums, problem.b, j)
+            most = max(most, self._excess(sums, self.total))
         return 1.0 / most if most > 0 else 1.0
 
-
-def _excess(values: Floats, limits: tuple[float, float]) -> float:
-    low, high = limits
-    return float(max(values.max(initial=0.0) / high, values.min(initial=0.0) / low))
+    def _excess(self, values: Floats, limits: tuple[float, float]) -> float:
+        low, high = limits
+        if self.turned:
+            low, high = max(low, -high), min(high, -low)
+        return float(max(values.max(initial=0.0) / high, values.min(initial=0.0) / low))
 
 
 class Wiring:

@@ -145,7 +145,8 @@ class QPU(ChipSolver):
         """What the machine's coefficients may be."""
         from lns.solvers.chains import Ranges
 
-        return Ranges.of(self.annealer.sampler.properties)
+        turned = self.num_spin_reversal_transforms > 0
+        return Ranges.of(self.annealer.sampler.properties, turned)
 
     @property
     def qpu_time(self) -> float:
@@ -205,9 +206,8 @@ class QPU(ChipSolver):
             return self._remember(samples, ChipCall(reads=len(samples), retries=error.retries, fallbacks=1))
         began = perf_counter()
         future = self.broker.submit(problem)
-        while not wait([future], LOOK).done:
-            if expired():
-                future.cancel()
+        while not (wait([future], LOOK).done or (expired() and future.cancel())):
+            pass
         reads = Reads(None, perf_counter() - began) if future.cancelled() else future.result()
         return self._remember(*self.unembed(problem, reads))
 
