@@ -69,7 +69,7 @@ def some_subs(count, weights=6, examples=2, bits=3):
 def test_without_a_configuration_it_says_how_to_make_one():
     """Tests the sentence, and that nothing has been looked at before."""
     for make in (lambda: make_solver("qpu"), lambda: lns.solve(None, solver="qpu")):
-        with pytest.raises(InvalidInput, match="'dwave config create'.*'emulator' and 'tabu' need none"):
+        with pytest.raises(InvalidInput, match=r"'dwave config create'.*'emulator' and 'tabu' need none"):
             make()
 
 
@@ -480,7 +480,7 @@ def test_one_that_cannot_be_reached_ends_the_run_before_it_begins(configured, mo
     monkeypatch.setattr("dwave.system.DWaveSampler", refuse)
     solver = QPU(retries=2)
     solver.annealer.sleep = lambda seconds: None
-    with pytest.raises(AnnealerError, match="cannot be reached.*ConnectionError.*'dwave ping'") as caught:
+    with pytest.raises(AnnealerError, match=r"cannot be reached.*ConnectionError.*'dwave ping'") as caught:
         run(solver)
     assert len(tried) == 3
     error = caught.value
