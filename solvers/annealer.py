@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"\b[A-Za-z]{2,8}-[0-9a-fA-F]{16,}\b")
 _ADDRESS = re.compile(r"\bhttps?://[^\s'\",)]+")
 
 HOW_TO_CONFIGURE = (
-    "The solver 'qpu' needs a D-Wave configuration{}: make one with 'dwave config create'. "
+    "The solver 'qpu' needs a D-Wave configuration: make one with 'dwave config create'. "
     "The solvers 'emulator' and 'tabu' need none."
 )
 
@@ -51,13 +51,17 @@ def check_configuration(profile: str | None) -> None:
 
     try:
         token = load_config(profile=profile).get("token")
-    except Exception as error:  # no such profile, a file that cannot be read or parsed
-        reason = "" if profile is None else f" (profile {profile!r})"
+    except ValueError:
         raise InvalidInput(
-            f"{HOW_TO_CONFIGURE.format(reason)} The present one cannot be used: {scrub(error, profile)}."
+            f"The D-Wave configuration has no profile {profile!r}: see 'dwave config inspect'. "
+            f"{HOW_TO_CONFIGURE}"
+        ) from None
+    except Exception as error:  # the text may quote the file, secrets included
+        raise InvalidInput(
+            f"The D-Wave configuration cannot be read ({type(error).__name__}). {HOW_TO_CONFIGURE}"
         ) from None
     if not token:
-        raise InvalidInput(HOW_TO_CONFIGURE.format(""))
+        raise InvalidInput(HOW_TO_CONFIGURE)
 
 
 def connect(profile: str | None, solver: str | None, region: str | None) -> Any:

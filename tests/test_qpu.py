@@ -83,8 +83,16 @@ def test_the_command_says_so_before_it_looks_for_data(capsys):
 
 def test_a_profile_that_is_not_there_is_named():
     """Tests the other way not to be configured."""
-    with pytest.raises(InvalidInput, match=r"profile 'lab'.*'lab' not found"):
+    with pytest.raises(InvalidInput, match=r"has no profile 'lab'.*dwave config create"):
         QPU(profile="lab")
+
+
+def test_a_configuration_that_cannot_be_read_is_not_quoted(tmp_path):
+    """Tests a file that is no configuration."""
+    (tmp_path / "dwave.conf").write_text(f"token of mine: {SECRET}\n[")
+    with pytest.raises(InvalidInput, match=r"cannot be read.*dwave config create") as caught:
+        QPU()
+    assert "0123456789" not in str(caught.value)
 
 
 def test_nothing_is_connected_before_it_is_needed(configured, monkeypatch):
@@ -378,7 +386,7 @@ def test_what_a_spoilt_answer_cost_is_counted():
 def test_a_machine_that_hangs_is_not_waited_for():
     """Tests attempts that never end: each is given up at its deadline."""
     fake = FakeQPU("hang", "ok")
-    solver, _ = solver_on(fake, timeout=0.2)
+    solver, _ = solver_on(fake, timeout=2.0)
     sub = joined_sub(6, 2, 3)
     try:
         solver(sub, zeros(sub), 0)
@@ -441,7 +449,7 @@ def run(solver, rounds=8, **options):
 def test_a_run_survives_a_machine_that_fails_on_the_way(fault, caplog):
     """Tests a machine that answers three calls and no more: the run ends, the count is right."""
     fake = FakeQPU("ok", "ok", "ok", fault)
-    solver, _ = solver_on(fake, pack=1, timeout=0.1 if fault == "hang" else 20.0, retries=1)
+    solver, _ = solver_on(fake, pack=1, timeout=2.0 if fault == "hang" else 20.0, retries=1)
     with caplog.at_level(logging.WARNING, "lns"):
         result, subs = run(solver, workers=1)
     fake.release.set()
