@@ -133,7 +133,7 @@ class Chip:
             raise InvalidInput(f"Qubit {strange[0]} is not part of a {topology} chip of shape {shape}.")
         if not np.isin(couplers, qubits).all():
             raise InvalidInput("A coupler joins a qubit that is not in the list of qubits.")
-        extra = np.setdiff1d(_codes(couplers), _codes(all_couplers))
+        extra = np.setdiff1d(coupler_codes(couplers), coupler_codes(all_couplers))
         if extra.size:
             a, b = divmod(int(extra[0]), _BASE)
             raise InvalidInput(f"Coupler ({a}, {b}) is not part of a {topology} chip of shape {shape}.")
@@ -227,5 +227,6 @@ class Chip:
 _BASE = 1 << 31
 
 
-def _codes(couplers: IntArray) -> IntArray:
+def coupler_codes(couplers: IntArray) -> IntArray:
+    """One number for every coupler, to compare lists of them."""
     return couplers[:, 0] * _BASE + couplers[:, 1]

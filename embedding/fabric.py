@@ -118,6 +118,34 @@ class Fabric:
         return None
 
 
+def size_in_cells(chip: Chip) -> tuple[int, int]:
+    """How many cells a chip is wide and high."""
+    m = chip.shape[0]
+    return (chip.shape[1], m) if chip.topology == "chimera" else (m, m)
+
+
+def cells(chip: Chip) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return, for every working qubit, its cell's column and row, and what one cell further adds to its name.
+
+    Translations by whole cells keep the couplers of a topology. The name of a qubit then changes by
+    multiples of these two numbers, to the right and downwards.
+    """
+    layer, line, track, step, _ = _coordinates(chip)
+    vertical = layer == 0
+    if chip.topology == "chimera":
+        _, n, t = chip.shape
+        across, along = line // t, step
+        right, down = np.full_like(layer, 2 * t), np.full_like(layer, 2 * t * n)
+    else:
+        if chip.topology == "pegasus":
+            across, along, stride = line // 12, step, 12 * (chip.shape[0] - 1)
+        else:
+            m, t = chip.shape
+            across, along, stride = track // (2 * t), step // 2, 4 * t * m
+        right, down = np.where(vertical, stride, 1), np.where(vertical, 1, stride)
+    return np.where(vertical, across, along), np.where(vertical, along, across), right, down
+
+
 def _coordinates(chip: Chip) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Return layer, line, track, step and first crossed line of every working qubit."""
     q = chip.qubits

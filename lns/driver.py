@@ -67,7 +67,8 @@ def solve(
         same rounds and the same result.
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
-        annealer chip), a callable (see `lns.solvers.Solver`), any dimod sampler or any dwave-hybrid runnable.
+        annealer chip), ``"qpu"`` (an annealer), a callable (see `lns.solvers.Solver`), any dimod sampler or
+        any dwave-hybrid runnable.
     backend, workers, address
         Where neighbourhoods run: ``"local"``, on so many threads (default: all cores), or ``"ray"``, as so
         many tasks at a time (default: all CPUs of the cluster) on the Ray cluster at `address` (``"auto"``
@@ -272,6 +273,8 @@ def open_backend(
     """Where neighbourhoods will run, ready for samples of so many rows: no time limit pays for that."""
     specimen = problem.specimen
     compile_loops(specimen, rows)
+    if hasattr(solver, "prepare"):
+        solver.prepare(problem.target_bits)  # embeddings, a connection
     if name == "ray":
         from lns.backends.ray import RayBackend
 

@@ -56,3 +56,7 @@ class EnergyMismatchError(LNSError):
             "This is a bug in qlns: please report it with the seed of the run."
         )
         self.expected, self.got, self.where = expected, got, where
+
+
+class AnnealerError(LNSError):
+    """A quantum annealer cannot be reached or gives no answer; the message has no credentials in it."""

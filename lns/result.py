@@ -98,6 +98,24 @@ class Result:
                     total[name] = total.get(name, 0.0) + value
         return total
 
+    def chip(self) -> dict[str, float]:
+        """What the rounds did on an annealer's chip, emulated or real; empty if there was none.
+
+        ``calls`` answered sub-QUBOs and ``fallbacks`` were answered by tabu search instead; ``num_qubits``,
+        ``mean_chain`` and ``broken`` (fraction of broken chains) are means over the former; ``retries`` and
+        ``qpu_time`` (seconds) are sums.
+        """
+        met = [one.chip for record in self.rounds for one in record.neighbourhoods if one.chip]
+        if not met:
+            return {}
+        answered = [call for call in met if not call["fallbacks"]]
+        total: dict[str, float] = {"calls": len(answered)}
+        for name in ("fallbacks", "retries", "qpu_time"):
+            total[name] = sum(call[name] for call in met)
+        for name in ("num_qubits", "mean_chain", "broken"):
+            total[name] = float(np.mean([call[name] for call in answered])) if answered else 0.0
+        return total
+
     def summary(self) -> str:
         """A few lines for people."""
         share = 100 * self.flagged.mean()
@@ -110,6 +128,12 @@ class Result:
             f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted; stop: {self.stop_reason}",
             f"time         {self.wall_time:.1f} s  ({shares})",
         ]
+        if chip := self.chip():
+            lines.append(
+                f"chip         {chip['calls']:,} sub-QUBOs on {chip['num_qubits']:.0f} qubits, chains of "
+                f"{chip['mean_chain']:.1f} ({100 * chip['broken']:.1f} % broken), "
+                f"{chip['qpu_time']:.2f} s of QPU time, {chip['fallbacks']:,} by tabu search instead"
+            )
         if self.retries:
             lines.append(f"faults       {self.retries:,} neighbourhoods were run again, elsewhere")
         return "\n".join(lines)

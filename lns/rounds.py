@@ -239,7 +239,8 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         sub, neighbourhood, batch = build(problem, state, choice, rng)
         start = start_bits(state, neighbourhood, batch)
         clock.lap("build")
-        samples = solver(sub, start, int(rng.integers(2**31)))
+        waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
+        samples = solver(sub, start, int(rng.integers(2**31)), **waits)
         clock.lap("solve")
         if (info := getattr(solver, "info", None)) is not None:
             chip = info.to_dict()

@@ -2,12 +2,15 @@
 
 from lns.solvers._protocol import Solver
 from lns.solvers._registry import SOLVERS, make_solver, register
+from lns.solvers.chip import ChipCall
 from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
-from lns.solvers.emulator import ChipCall, Emulator
+from lns.solvers.emulator import Emulator
 from lns.solvers.exact import Exact
 from lns.solvers.hybrid_runnable import HybridSolver
+from lns.solvers.qpu import QPU
 
 __all__ = [
+    "QPU",
     "SOLVERS",
     "Annealing",
     "ChipCall",

@@ -15,7 +15,10 @@ class Solver(Protocol):
     """Any callable from a sub-QUBO to samples of it.
 
     A solver may also say how much it can take, with integer attributes ``max_weight_bits`` and
-    ``max_variables``; rounds are then sized to fit.
+    ``max_variables``; rounds are then sized to fit. One with a method ``prepare(target_bits)`` is told how
+    many target bits an example has before the clock starts. One with a true attribute ``interruptible`` takes
+    a further argument ``expired``, a function that says when not to wait any more. What its attribute
+    ``info`` says of the last call of this thread, with ``info.to_dict()``, goes into the records.
     """
 
     def __call__(self, sub: SubQubo, start: NDArray[np.int8], seed: int) -> NDArray[np.int8]:

@@ -13,6 +13,7 @@ from lns.solvers.dimod_sampler import Annealing, Descent, DimodSolver, Tabu
 from lns.solvers.emulator import Emulator
 from lns.solvers.exact import Exact
 from lns.solvers.hybrid_runnable import HybridSolver, is_runnable
+from lns.solvers.qpu import QPU
 
 SOLVERS: dict[str, Callable[..., Solver]] = {
     "tabu": Tabu,
@@ -20,6 +21,7 @@ SOLVERS: dict[str, Callable[..., Solver]] = {
     "descent": Descent,
     "exact": Exact,
     "emulator": Emulator,
+    "qpu": QPU,
 }
 
 

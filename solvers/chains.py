@@ -7,8 +7,9 @@ chain is broken, the physical energy is the logical one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,11 @@ class Ising:
         s = np.asarray(spins, dtype=np.float64)
         return s @ self.h + (s[:, self.a] * s[:, self.b]) @ self.j + self.offset
 
+    def gauged(self, signs: NDArray[np.int8]) -> Ising:
+        """The same problem with some spins turned round: a spin-reversal transform."""
+        turned = self.j * signs[self.a] * signs[self.b]
+        return Ising(self.h * signs, self.a, self.b, turned, self.offset)
+
     def scaled(self, factor: float) -> Ising:
         """All coefficients multiplied by one number."""
         return Ising(self.h * factor, self.a, self.b, self.j * factor, self.offset * factor)
@@ -60,6 +66,46 @@ def chain_strengths(fields: Floats, couplings: Floats, factor: float) -> Floats:
     couplings still gets a chain as strong as its field on one qubit.
     """
     return factor * np.maximum(np.sqrt(np.square(couplings).sum(axis=1)), 0.25 * np.abs(fields))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What a chip accepts: fields, couplings, and the sum of the couplings of one qubit.
+
+    The defaults are those of today's annealers, whose couplings reach further down, for chains; the sum is
+    bounded on some. Where spins may be turned round (`turned`), every coupling may change its sign: then only
+    what is allowed for both signs counts.
+    """
+
+    h: tuple[float, float] = (-4.0, 4.0)
+    j: tuple[float, float] = (-2.0, 1.0)
+    total: tuple[float, float] | None = None
+    turned: bool = False
+
+    @classmethod
+    def of(cls, properties: Mapping[str, Any], turned: bool = False) -> Ranges:
+        """The ranges that a sampler's properties tell."""
+        j = properties.get("extended_j_range") or properties.get("j_range") or cls.j
+        total = properties.get("per_qubit_coupling_range")
+        h = properties.get("h_range") or cls.h
+        return cls(tuple(h), tuple(j), None if total is None else tuple(total), turned)
+
+    def fit(self, problem: Ising) -> float:
+        """The largest factor that keeps a problem within all ranges."""
+        j = np.abs(problem.j) if self.turned else problem.j
+        most = max(self._excess(problem.h, self.h), self._excess(j, self.j))
+        if self.total is not None:
+            sums = np.zeros(len(problem.h))
+            np.add.at(sums, problem.a, j)
+            np.add.at(sums, problem.b, j)
+            most = max(most, self._excess(sums, self.total))
+        return 1.0 / most if most > 0 else 1.0
+
+    def _excess(self, values: Floats, limits: tuple[float, float]) -> float:
+        low, high = limits
+        if self.turned:
+            low, high = max(low, -high), min(high, -low)
+        return float(max(values.max(initial=0.0) / high, values.min(initial=0.0) / low))
 
 
 class Wiring:

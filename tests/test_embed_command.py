@@ -49,10 +49,20 @@ def test_embed_draws(run, tmp_path):
     pytest.importorskip("matplotlib")
     for chip in ("chimera:3", "pegasus:3", "zephyr:2"):
         path = tmp_path / f"{chip[:3]}.png"
-        code, out, err = run("embed", "--topology", chip, "--draw", str(path))
+        lengths = path.with_suffix(".svg")
+        code, out, err = run("embed", "--topology", chip, "--draw", str(path), "--histogram", str(lengths))
         assert code == 0, err
         assert path.read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in lengths.read_bytes()
         assert str(path) in out
+        assert str(lengths) in out
+
+
+def test_embed_takes_a_damaged_chip(run):
+    """Tests dead qubits: as many as asked for, and a smaller round."""
+    code, out, err = run("embed", "--topology", "chimera:4", "--dead", "0.1")
+    assert code == 0, err
+    assert "chimera:4: 115 qubits, 13 dead, " in out
 
 
 def test_embed_without_matplotlib_names_the_extra(run, tmp_path, monkeypatch):
@@ -78,6 +88,8 @@ def test_embed_without_matplotlib_names_the_extra(run, tmp_path, monkeypatch):
         (["embed", "--topology", "chimera:99"], "must be in [1, 64]"),
         (["embed", "--weights", "0"], "at least 1"),
         (["embed", "--draw", "chip.bmp"], "must end in .png"),
+        (["embed", "--histogram", "chip.bmp"], "must end in .png"),
+        (["embed", "--dead", "1"], "a fraction from 0 to below 1"),
         (["embed", "--draw", "/no/such/folder/chip.png"], "a folder that is not there"),
         (["embed", "--wieghts", "3"], "did you mean '--weights'?"),
         (["bench", "embedding", "--dead", "2"], "a fraction from 0 to below 1"),

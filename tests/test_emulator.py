@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -18,8 +19,7 @@ from lns.embedding.fabric import Fabric
 from lns.errors import InvalidInput
 from lns.rounds import Choice
 from lns.solvers import Emulator, Solver, make_solver
-from lns.solvers.chains import Ising, Wiring, chain_strengths, descend, part, to_spins
-from lns.solvers.emulator import H_RANGE, J_HIGH, J_LOW, fit_range
+from lns.solvers.chains import Ising, Ranges, Wiring, chain_strengths, descend, part, to_spins
 from lns.subproblem import SubQubo
 
 CHIP = "chimera:4"
@@ -183,15 +183,15 @@ def test_coefficients_fill_the_ranges_of_the_chip(size):
     sub = joined_sub(5, 2, 2)
     sub = SubQubo(sub.linear * size, sub.quadratic * size, 0.0, 5)
     _, problem = physical(sub, Shape(5, 2, 2))
-    scaled = problem.scaled(fit_range(problem))
-    reach = (np.abs(scaled.h).max() / H_RANGE, scaled.j.max() / J_HIGH, scaled.j.min() / J_LOW)
+    scaled = problem.scaled(Ranges().fit(problem))
+    reach = (np.abs(scaled.h).max() / 4, scaled.j.max(), scaled.j.min() / -2)
     assert max(reach) == pytest.approx(1.0)
 
 
 def test_a_problem_without_coefficients_is_not_scaled():
     """Tests the empty range."""
     none = np.empty(0, dtype=np.intp)
-    assert fit_range(Ising(np.zeros(3), none, none, np.empty(0), 0.0)) == 1.0
+    assert Ranges().fit(Ising(np.zeros(3), none, none, np.empty(0), 0.0)) == 1.0
 
 
 # ---- the solver ----
@@ -378,6 +378,32 @@ def test_a_run_on_the_emulator_can_be_repeated():
     assert first.objective == second.objective
     assert first.solver == "emulator"
     np.testing.assert_array_equal(first.codes, second.codes)
+
+
+def test_rounds_are_sized_to_the_target_bits_of_the_problem():
+    """Tests that a run tells its solver, which is sized anew, and that copies know it too."""
+    solver = Emulator(topology="chimera:8", num_reads=2, num_sweeps=20)
+    before = solver.max_variables
+    lns.solve(random_problem("dense", seed=1, target_bits=6), max_rounds=2, solver=solver)
+    assert solver.max_variables == largest_embedding(solver.chip, target_bits=6).shape.size != before
+    assert pickle.loads(pickle.dumps(solver)).max_variables == solver.max_variables
+
+
+def test_a_solver_is_prepared_before_the_clock_starts():
+    """Tests the hook: it is told the target bits, once, and its time is not the run's."""
+    told = []
+
+    class Slow:
+        def prepare(self, target_bits):
+            told.append((target_bits, perf_counter()))
+
+        def __call__(self, sub, start, seed):
+            return start[None, :]
+
+    result = lns.solve(random_problem("dense", seed=1, target_bits=3), max_rounds=2, solver=Slow())
+    ended = perf_counter()
+    assert [bits for bits, _ in told] == [3]
+    assert told[0][1] <= ended - result.wall_time
 
 
 # ---- options ----

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import TYPE_CHECKING
 
-from lns.commands.parser import Parser
+from lns.commands.parser import Parser, fraction, seconds
 
 if TYPE_CHECKING:
     from lns.embedding.bench import Row
@@ -19,10 +18,10 @@ def main(argv: list[str]) -> int:
     """Entry point of ``lns bench embedding``."""
     parser = Parser(prog="lns bench embedding", description=__doc__, allow_abbrev=False)
     parser.add_argument("--chip", action="append", metavar="NAME", help="only this chip; may be repeated")
-    parser.add_argument("--dead", type=_fraction, default=0.0, metavar="F", help="dead qubits (0.02 is 2 %%)")
+    parser.add_argument("--dead", type=fraction, default=0.0, metavar="F", help="dead qubits (0.02 is 2 %%)")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=10.0,
         metavar="S",
         help="seconds for each attempt of the search; 0 leaves it out; default 10",
@@ -70,21 +69,3 @@ def _show(row: Row) -> None:
 def _line(cells: tuple) -> str:
     pairs = list(zip(map(str, cells), WIDTHS, strict=True))
     return "".join(c.ljust(w) if k in (0, 3) else f"{c:>{w - 1}} " for k, (c, w) in enumerate(pairs)).rstrip()
-
-
-def _fraction(text: str) -> float:
-    return _bounded(text, 0.0, 1.0, "a fraction from 0 to below 1")
-
-
-def _seconds(text: str) -> float:
-    return _bounded(text, 0.0, float("inf"), "a number of seconds of at least 0")
-
-
-def _bounded(text: str, low: float, high: float, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not low <= value < high:
-        raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
-    return value

@@ -43,3 +43,39 @@ def say(message: str) -> None:
     """One line on standard error, whatever white space the message holds."""
     start = "\n" if sys.stderr.isatty() else ""  # below the line of progress
     sys.stderr.write(f"{start}lns: {' '.join(message.split())}\n")
+
+
+def whole(text: str, least: int) -> int:
+    """A whole number of at least `least`; 1,000 and 1_000 are understood."""
+    try:
+        value = int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    return whole(text, 1)
+
+
+def fraction(text: str) -> float:
+    """A number from 0 to below 1."""
+    return _bounded(text, 1.0, "a fraction from 0 to below 1")
+
+
+def seconds(text: str) -> float:
+    """A number of at least 0."""
+    return _bounded(text, float("inf"), "a number of seconds of at least 0")
+
+
+def _bounded(text: str, high: float, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0.0 <= value < high:
+        raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
+    return value

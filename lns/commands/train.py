@@ -26,6 +26,7 @@ SOLVERS = (
     "descent",
     "exact",
     "emulator",
+    "qpu",
 )  # for the help; whoever registers more can use them too
 NAMED_NOISE = 0.4
 
@@ -234,10 +235,9 @@ def _check_solver(name: str, topology: str | None) -> None:
         raise InvalidInput(
             f"Unknown solver {name!r}: choose one of {', '.join(known)}{closest(name, [*known])}"
         )
-    if topology is not None:
-        if name != "emulator":
-            raise InvalidInput(f"--topology goes with --solver emulator. Got --solver {name}.")
-        make_solver(name, _solver_options(topology))
+    if topology is not None and name != "emulator":
+        raise InvalidInput(f"--topology goes with --solver emulator. Got --solver {name}.")
+    make_solver(name, _solver_options(topology))
 
 
 def _solver_options(topology: str | None) -> dict[str, Any]:
