@@ -16,10 +16,11 @@ LABEL_NAMES = ("label", "y", "target")
 
 
 class Table(NamedTuple):
-    """Features and labels as they stand in a file."""
+    """Features and labels as they stand in a file, and the names of the features if it has them."""
 
     X: Matrix
-    labels: np.ndarray
+    labels: np.ndarray | None
+    names: tuple[str, ...] | None = None
 
 
 def label_column(names: Sequence[str]) -> int:
