@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lns.datasets.noise import flip_labels
     from lns.driver import solve
     from lns.errors import DataError, EnergyMismatchError, InvalidInput, LNSError
+    from lns.model import LinearModel, load_model
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
@@ -27,18 +28,21 @@ _HOMES = {
     "EnergyMismatchError": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
+    "LinearModel": "lns.model",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
     "flip_labels": "lns.datasets.noise",
     "load_dataset": "lns.datasets.load",
+    "load_model": "lns.model",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
     "solve": "lns.driver",
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "LinearModel",
+    "QLossProblem", "Result", "flip_labels", "load_dataset", "load_model", "q_candidates", "q_lower_bound",
+    "solve",
 ]  # fmt: skip
 
 
