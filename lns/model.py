@@ -169,9 +169,8 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(
-            f"There is no model {path}. 'lns train DATASET --out {path.parent}' makes one."
-        ) from None
+        folder = path.parent if path.suffix else path
+        raise DataError(f"There is no model {path}. 'lns train DATASET --out {folder}' makes one.") from None
     except OSError as error:
         raise DataError(f"The model {path} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:

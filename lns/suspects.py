@@ -52,8 +52,7 @@ def summarise(margins: NDArray[np.float64], q: NDArray[np.float64], labels: Labe
     """
     flagged = margins <= q
     depth = margins - q
-    most = np.argpartition(depth, min(MOST, len(depth) - 1))[:MOST]
-    most = most[np.lexsort((most, depth[most]))]
+    most = np.argsort(depth, kind="stable")[:MOST]
     edges = histogram_edges(margins, q)
     inside = np.clip(margins, edges[0], edges[-1])
     return {
@@ -76,12 +75,15 @@ def summarise(margins: NDArray[np.float64], q: NDArray[np.float64], labels: Labe
 
 
 def histogram_edges(margins: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Edges of equal bins around nearly all margins; 1 is an edge, and so is the largest q."""
-    gap = 1.0 - float(q.max())
-    low, high = np.quantile(margins, [0.002, 0.998])
-    near = q[q > low - 10 * gap]  # -inf and the like mark nothing
-    low = min(low, float(near.min()) - gap / 4 if len(near) else low, 1 - 1.25 * gap)
-    high = max(high, 1 + gap / 4)
+    """Edges of equal bins around nearly all margins, and around 1 and q unless q is far away.
+
+    1 is an edge, and so is the largest q if there is a bin between the two.
+    """
+    low, high = (float(end) for end in np.quantile(margins, [0.002, 0.998]))
+    near = q[q >= min(low, 1.0) - max(high - low, 1.0)]  # -inf and the like mark nothing
+    gap = 1.0 - float(near.max()) if len(near) else 1.0
+    low = min(low, 1.0 - 1.25 * gap, float(near.min()) - gap / 4 if len(near) else low)
+    high = max(high, 1.0 + gap / 4)
     ideal = (high - low) / BINS
     step = gap / round(gap / ideal) if gap > ideal else gap * np.ceil(ideal / gap)
     first, last = np.floor((low - 1) / step), np.ceil((high - 1) / step)

@@ -25,21 +25,9 @@ KEYS = [
 SHORT = ["train", "--rows", "300", "--time-limit", "none", "--max-rounds", "2"]
 
 
-@pytest.fixture
-def run(capfd):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def run(*words):
-        code = cli.main(words)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
-
-
 def command(*words, **options):
     """Start a command in a process of its own."""
-    call = [sys.executable, "-m", "lns.cli", *words]
+    call = [sys.executable, "-m", "lns", *words]
     return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -164,6 +152,24 @@ WRONG = [
     (["train", "--max-rounds", "1.5"], "--max-rounds: must be a whole number"),
     (["train", "--seed", "-1"], "--seed: must be a whole number of at least 0"),
     (["train", "--time-limit", "none"], "at least one of"),
+    (["train", "--backend", "rai"], "did you mean 'ray'?"),
+    (["train", "--address", "head:6379"], "--address goes with --backend ray"),
+    (["train", "--live"], "add --out DIR"),
+    (["train", "--port", "8000"], "--port goes with --live"),
+    (["train", "--resume"], "add --out DIR or --checkpoint FILE"),
+    (["train", "--resume", "--out", "nowhere"], "There is no folder nowhere"),
+    (["train", "--resume", "--checkpoint", "nowhere.ckpt"], "There is no checkpoint nowhere.ckpt"),
+    (["train", "--checkpoint", "nowhere/run.ckpt"], "a folder that is not there: nowhere"),
+    (["train", "--out", __file__], "is a file"),
+    (["train", "--out", os.path.dirname(__file__)], "is not empty: name another one."),
+    (["train", "--config", "nowhere.toml"], "nowhere.toml cannot be read"),
+    (["train", "--solver-option", "num_reads"], "must be NAME=VALUE"),
+    (["train", "--solver", "sa", "--solver-option", "num_raeds=3"], "Did you mean 'num_reads'?"),
+    (["predict", "nowhere", "new.csv"], "There is no model nowhere. 'lns train DATASET --out nowhere'"),
+    (["predict", "nowhere"], "required: DATA"),
+    (["report", "nowhere"], "There is no folder nowhere"),
+    (["report", os.path.dirname(__file__)], "it has no config.json"),
+    (["completion", "bsh"], "did you mean 'bash'?"),
     (["datasets", "lst"], "did you mean 'list'?"),
     (["datasets", "info"], "needs the name"),
     (["datasets", "list", "web8"], "lns datasets info web8"),
@@ -245,7 +251,12 @@ def test_a_reader_that_leaves_is_no_error_message():
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["train", "--help"], ["datasets", "--help"], ["bench", "--help"]], ids=" ".join
+    "words",
+    [
+        ["--help"],
+        *([name, "--help"] for name in ("train", "predict", "report", "datasets", "bench", "completion")),
+    ],
+    ids=" ".join,
 )
 def test_help_has_examples(run, words):
     """Tests that every help text shows how it is done, on standard output."""

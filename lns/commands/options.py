@@ -54,7 +54,8 @@ def set_defaults(parser: argparse.ArgumentParser, values: Mapping[str, Any], sou
         try:
             parser.set_defaults(**{actions[name].dest: _value(actions[name], value)})
         except argparse.ArgumentTypeError as error:
-            raise InvalidInput(f"{source}: {name} {error}.") from None
+            end = "" if str(error).endswith("?") else "."
+            raise InvalidInput(f"{source}: {name} {error}{end}") from None
 
 
 def by_name(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

@@ -8,6 +8,7 @@ import inspect
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,22 +53,22 @@ the flips were found: an example is flagged as mislabelled when its margin is at
 
 EXAMPLES = """\
 examples:
-  a first run, on data that comes with the package, kept in a folder; then a page about it
-    lns train long-servedio --noise 0.2 --q -1,0 --time-limit 10 --out first-run
-    lns report first-run --open
-  your own file: every flagged row is in my-run/flagged.csv
-    lns train my.csv --q -1,0 --time-limit 60 --out my-run
-  watch it in the browser; stop it with Ctrl-C; go on with it
-    lns train covertype --noise 0.4 --q -0.7,0 --time-limit 600 --out cover --live
-    lns train --out cover --resume --time-limit 300
-  the same run again, bit by bit: a seed, and a limit in rounds instead of seconds
-    lns train my.csv --max-rounds 100 --time-limit none --seed 7
-  other solvers of the sub-QUBOs: an emulated annealer, simulated annealing with more reads
-    lns train long-servedio --solver emulator --topology chimera:8
-    lns train long-servedio --solver sa --solver-option num_reads=20
-  for other programs, and options kept in a file
-    lns train covertype --rows 20000 --json
-    lns train --config run.toml --seed 3
+  lns train long-servedio --noise 0.2 --q -1,0 --time-limit 10 --out first-run
+      a first run, on data that comes with the package, kept in a folder; lns report first-run --open shows it
+  lns train my.csv --q -1,0 --time-limit 60 --out my-run
+      your own file; afterwards my-run/flagged.csv has every row whose label looks wrong
+  lns train covertype --noise 0.4 --q -0.7,0 --time-limit 600 --out cover --live
+      with a page in the browser that grows with the run; Ctrl-C stops it and keeps what was found
+  lns train --out cover --resume --time-limit 300
+      goes on with it
+  lns train my.csv --max-rounds 100 --time-limit none --seed 7
+      a run that can be repeated bit by bit: limited by rounds, not by seconds
+  lns train long-servedio --solver emulator --topology chimera:8
+      every sub-QUBO through an emulated annealer chip
+  lns train long-servedio --solver sa --solver-option num_reads=20 --json
+      simulated annealing with more reads; one JSON object for other programs
+  lns train --config run.toml --seed 3
+      options from a file
 
 A file for --config has the names of the options; what stands on the command line wins:
   dataset = "my.csv"
@@ -230,7 +231,7 @@ class Training:
     def summary(self) -> str:
         """The same for people."""
         values, flipped = self.as_dict(), int(self.flipped.sum())
-        peak, out = values["peak_memory_mb"], self.args.out
+        peak, out, kind = values["peak_memory_mb"], self.args.out, "clean" if flipped else "held-out"
         lines = [
             f"data set     {values['dataset']}: {values['examples']:,} training and {len(self.test):,} test "
             f"examples, {values['features']:,} features",
@@ -238,7 +239,7 @@ class Training:
             f"noise        {flipped:,} training labels flipped ({100 * self.noise:g} % of the negatives)",
             self.result.summary(),
             f"training     {100 * values['train_error']:.2f} % error on the labels trained with",
-            f"test         {100 * values['test_error']:.2f} % error on clean labels",
+            f"test         {100 * values['test_error']:.2f} % error on {kind} labels",
         ]
         if flipped:
             precise = values["flip_precision"]
@@ -411,10 +412,12 @@ def checkpoint_of(args: argparse.Namespace) -> str | None:
 def how_to_go_on(args: argparse.Namespace) -> str:
     """What to type after Ctrl-C."""
     checkpoint = checkpoint_of(args)
-    if checkpoint is None or not os.path.isfile(checkpoint):
+    if checkpoint is None:
         return "nothing was saved (--out DIR keeps a run)."
+    if not os.path.isfile(checkpoint):
+        return f"what was found is in {args.out}."
     if args.out is not None:
-        return f"go on with: lns train --out {args.out} --resume"
+        return f"go on with: lns train --out {shlex.quote(args.out)} --resume"
     return f"go on with the same command and --resume (saved in {checkpoint})."
 
 

@@ -147,7 +147,8 @@ def _result(story: Story) -> str:
         rate = len(rounds) / max(story.seconds, 1e-9)
         note = f"{plain(rate, 2)} a second, {percent(accepted, 0)} accepted"
         tiles.append(("Rounds", count(len(rounds)), note, False))
-    reason = STOPS.get((story.end or {}).get("stop_reason", ""), story.status)
+    so_far = "so far" if story.status == "unfinished" else story.status
+    reason = STOPS.get((story.end or {}).get("stop_reason", ""), so_far)
     memory = (story.end or {}).get("peak_memory_mb")
     note = reason + ("" if memory is None else f"; {count(memory)} MB at most")
     tiles.append(("Time", duration(story.seconds), note, False))
@@ -179,7 +180,7 @@ def _settings(story: Story) -> str:
         ("data", f"{data['name']}: {count(data['rows'])} rows, {count(data['features'])} features"),
         ("checksum", f"SHA-256 {data['sha256']}"),
         ("begun", config["created"].replace("T", " ").replace("+00:00", " UTC")),
-        *((f"version of {name}", value) for name, value in config["versions"].items()),
+        *config["versions"].items(),
     ]
     return section(
         "settings",
