@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 USAGE = 2  # exit code of wrong usage and bad input
@@ -58,19 +58,25 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """A whole number of at least this; thousands may be set apart by commas."""
+def whole(text: str, least: int) -> int:
+    """A whole number of at least `least`; 1,000 and 1_000 are understood."""
+    try:
+        value = int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+    return value
 
-    def read(text: str) -> int:
-        try:
-            value = int(text.replace(",", "").replace("_", ""))
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
-        return value
 
-    return read
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    return whole(text, 1)
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    return whole(text, 0)
 
 
 def rate(text: str) -> float:
@@ -81,7 +87,7 @@ def rate(text: str) -> float:
     return value
 
 
-def seconds(text: str) -> float | None:
+def limit(text: str) -> float | None:
     """Seconds above 0; None for ``none``."""
     if text.lower() == "none":
         return None

@@ -16,7 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lns.commands import options
-from lns.commands.parser import closest, interval, number, q_values, rate, say, seconds, setting, whole
+from lns.commands.parser import (
+    closest,
+    count,
+    interval,
+    limit,
+    natural,
+    number,
+    q_values,
+    rate,
+    say,
+    setting,
+)
 from lns.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -104,7 +115,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--noise", type=rate, metavar="RATE",
         help=f"probability that the label of a negative training example is flipped; default {NAMED_NOISE} "
              "for a data set known by name, 0 for a file")  # fmt: skip
-    add("--rows", type=whole(1), metavar="N", help="use only so many rows, drawn at random before the split")
+    add("--rows", type=count, metavar="N", help="use only so many rows, drawn at random before the split")
     add("--data-dir", metavar="DIR", help="where to look first for the files of a named data set")
     model = parser.add_argument_group("model")
     add = model.add_argument
@@ -112,27 +123,25 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="where the loss stops growing, at most 0; one value, or one for the negatives and one for the "
              "positives; default -0.5")  # fmt: skip
     add("--lam", type=number, default=1e-6, metavar="L", help="weight of the sum of squares; default 1e-6")
-    add("--weight-bits", type=whole(1), default=4, metavar="N", help="bits of a weight; default 4")
+    add("--weight-bits", type=count, default=4, metavar="N", help="bits of a weight; default 4")
     add("--weight-range", type=interval, default="auto", metavar="LO,HI",
         help="one interval for all weights; default: one for each, found by itself")  # fmt: skip
     search = parser.add_argument_group("search (stops by the first rule that holds)")
     add = search.add_argument
-    add("--time-limit", type=seconds, default=30.0, metavar="S", help="seconds, or 'none'; default 30")
-    add("--max-rounds", type=whole(1), metavar="N", help="rounds; with it and a seed a run can be repeated")
+    add("--time-limit", type=limit, default=30.0, metavar="S", help="seconds, or 'none'; default 30")
+    add("--max-rounds", type=count, metavar="N", help="rounds; with it and a seed a run can be repeated")
     add("--target", type=number, metavar="F", help="an objective that is good enough")
     add("--solver", default="tabu", metavar="NAME", help=f"{', '.join(SOLVERS)}; default tabu")
     add("--topology", metavar="CHIP",
         help="the chip of --solver emulator: chimera:8, zephyr:15, ...; default pegasus:16")  # fmt: skip
     add("--solver-option", type=setting, action="append", default=[], metavar="NAME=VALUE",
         help="an option of the solver, such as num_reads=20; may be given several times")  # fmt: skip
-    add("--seed", type=whole(0), default=0, metavar="N", help="of rows, split, noise and search; default 0")
+    add("--seed", type=natural, default=0, metavar="N", help="of rows, split, noise and search; default 0")
     place = parser.add_argument_group("where it runs")
     add = place.add_argument
     add("--backend", choices=BACKENDS, default="local",
         help="the threads of this process, or a Ray cluster; default local")  # fmt: skip
-    add(
-        "--workers", type=whole(1), metavar="N", help="threads, or workers on the cluster; default: all cores"
-    )
+    add("--workers", type=count, metavar="N", help="threads, or workers on the cluster; default: all cores")
     add("--address", metavar="HOST:PORT", help="the cluster of --backend ray; default: one on this machine")
     keep = parser.add_argument_group("what is kept and shown")
     add = keep.add_argument
@@ -143,7 +152,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--resume", action="store_true",
         help="go on with the run of --out (its options are remembered) or of --checkpoint")  # fmt: skip
     add("--live", action="store_true", help="serve the report of --out on this machine during the run")
-    add("--port", type=whole(0), default=0, metavar="N", help="of --live; default: any that is free")
+    add("--port", type=natural, default=0, metavar="N", help="of --live; default: any that is free")
     add("--config", metavar="FILE", help="options from a TOML file")
     add("--json", action="store_true", help="print one JSON object instead of the summary")
     return parser

@@ -22,6 +22,10 @@ NAMES = {
     "embed_seconds": "seconds to embed",
     "sample_seconds": "seconds to sample",
     "unembed_seconds": "seconds to vote and repair",
+    "packed": "sub-QUBOs that shared a call",
+    "qpu_time": "seconds of QPU access",
+    "retries": "further attempts",
+    "fallbacks": "answered by tabu search instead",
 }
 
 
@@ -36,6 +40,9 @@ def chip_section(story: Story) -> str:
     words += f"{count(largest.get('num_qubits', 0))} qubits."
     if broken is not None:
         words += f" On average {percent(broken)} of the chains broke; broken ones were repaired."
+    access = sum(float(call.get("qpu_time", 0.0)) for call in calls)
+    if access:
+        words += f" They took {plain(access, 3)} seconds of QPU access in all."
     return section("chip", "The chip", words, _picture(story, largest) + _figures(calls), loose=True)
 
 
