@@ -9,10 +9,12 @@ SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 EXAMPLES = """\
 examples:
-  eval "$(lns completion bash)"                                    bash: now; for ever in ~/.bashrc
-  lns completion zsh > "${fpath[1]}/_lns"                          zsh: then start a new one
-  lns completion fish > ~/.config/fish/completions/lns.fish        fish
-  lns completion tcsh > ~/.lns-completion.csh                      tcsh: source it in ~/.tcshrc
+  lns completion bash > ~/.local/share/bash-completion/completions/lns
+  lns completion zsh > "${fpath[1]}/_lns"
+  lns completion fish > ~/.config/fish/completions/lns.fish
+  lns completion tcsh > ~/.lns-completion.csh         and source it in ~/.tcshrc
+
+Then start a new shell. For the bash you are in: eval "$(lns completion bash)"
 """
 
 
