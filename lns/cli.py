@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 
 from lns import __version__
 from lns.commands import bench, completion, datasets, embed, predict, report, train
 from lns.commands.parser import USAGE, Parser, say
-from lns.errors import DataError, InvalidInput
+from lns.errors import DataError, InvalidInput, LNSError
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -79,7 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     try:
-        code = run(join_negative([word for word in words if word != "--debug"]))
+        with contextlib.nullcontext() if debug else warnings_in_one_line():
+            code = run(join_negative([word for word in words if word != "--debug"]))
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
         if debug and not isinstance(error, BrokenPipeError):
@@ -97,6 +100,17 @@ def run(words: Sequence[str]) -> int:
         return int(stop.code or DONE)
 
 
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Warnings as one line each, without the place in the code that they are from."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"lns: warning: {' '.join(str(message).split())}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
 def explain(error: BaseException) -> int:
     """Say in one line on standard error what went wrong, and return the exit code."""
     if isinstance(error, BrokenPipeError):  # the reader left, as in `lns datasets | head -1`
@@ -108,6 +122,9 @@ def explain(error: BaseException) -> int:
     if isinstance(error, (InvalidInput, DataError)):
         say(str(error))
         return USAGE
+    if isinstance(error, LNSError):  # a service or a machine at fault: it says enough
+        say(str(error))
+        return FAILED
     if isinstance(error, MemoryError):
         say(f"out of memory ({error}). Use fewer rows: --rows N.")
         return FAILED

@@ -230,6 +230,25 @@ def test_failures_are_one_line_too(run, monkeypatch, error, code, part):
     assert "Traceback" not in err
 
 
+def test_warnings_are_one_line_each():
+    """Tests that a warning does not show where in the code it is from, in a process without pytest's hooks."""
+    code = """
+import sys, warnings
+from lns import cli
+from lns.commands import train
+
+def lose_a_node(args):
+    warnings.warn("the cluster\\nlost a node", RuntimeWarning)
+    raise KeyboardInterrupt
+
+train.train = lose_a_node
+sys.exit(cli.main(["train"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[0] == "lns: warning: the cluster lost a node"
+
+
 @pytest.mark.parametrize("words", [["--debug", "train", "long"], ["train", "long", "--debug"]])
 def test_debug_shows_the_traceback(run, words):
     """Tests that --debug works on both sides of the command."""

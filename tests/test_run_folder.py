@@ -17,7 +17,7 @@ import pytest
 from run_cases import SHORT, events, mail
 
 import lns
-from lns.commands import train as command
+from lns.commands import training
 from lns.datasets.split import subsample_rows, train_test_split
 from lns.errors import DataError
 from lns.progress import Callbacks
@@ -317,7 +317,7 @@ def test_backend_and_checkpoint_are_passed_on(monkeypatch, tmp_path):
     from lns import cli
 
     words = ["train", "--backend", "ray", "--address", "head:1", "--workers", "3", "--checkpoint", "x.ckpt"]
-    command._search(cli.parse(words), None, [])
+    training._search(cli.parse(words), None, [])
     assert (got["backend"], got["address"], got["workers"], got["checkpoint"]) == (
         "ray",
         "head:1",
@@ -325,7 +325,7 @@ def test_backend_and_checkpoint_are_passed_on(monkeypatch, tmp_path):
         "x.ckpt",
     )
     got.clear()
-    command._search(cli.parse(["train"]), None, [])
+    training._search(cli.parse(["train"]), None, [])
     assert "backend" not in got
     assert got["solver_options"] == {}
 
