@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from time import perf_counter
@@ -145,9 +146,17 @@ class ProgressLine(Callbacks):
         if self.stream.isatty():
             self._write("")
 
+    def _width(self) -> int:
+        """What fits into one line of the terminal; a line that wraps cannot be rewritten."""
+        try:
+            columns = os.get_terminal_size(self.stream.fileno()).columns
+        except (OSError, ValueError):  # not a terminal of the system's
+            columns = 0
+        return (columns or 80) - 1
+
     def _write(self, text: str) -> None:
         if self.stream.isatty():
-            self.stream.write(f"\r\x1b[K{text}")
+            self.stream.write(f"\r\x1b[K{text[: self._width()]}")
         elif text:
             self.stream.write(text + "\n")
         self.stream.flush()

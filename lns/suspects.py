@@ -51,7 +51,7 @@ def summarise(margins: NDArray[np.float64], q: NDArray[np.float64], labels: Labe
     The suspicion of an example is how far its margin lies below its q; those at or below it are flagged.
     """
     flagged = margins <= q
-    depth = margins - q
+    depth = depths(margins, q)
     most = np.argsort(depth, kind="stable")[:MOST]
     edges = histogram_edges(margins, q)
     inside = np.clip(margins, edges[0], edges[-1])
@@ -72,6 +72,11 @@ def summarise(margins: NDArray[np.float64], q: NDArray[np.float64], labels: Labe
             {**labels.describe(int(i), margins[i]), "flagged": bool(flagged[i])} for i in most.tolist()
         ],
     }
+
+
+def depths(margins: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far margins lie above their q, the most suspicious lowest; without a q, by the margin alone."""
+    return margins - np.maximum(q, -1e6)
 
 
 def histogram_edges(margins: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,7 +102,7 @@ def flagged_csv(margins: NDArray[np.float64], q: NDArray[np.float64], labels: La
     columns = ["row", "label", "margin"] + ([] if labels.flipped is None else ["flipped"])
     table = csv.DictWriter(text, columns, lineterminator="\n")
     table.writeheader()
-    for i in where[np.argsort((margins - q)[where], kind="stable")].tolist():
+    for i in where[np.argsort(depths(margins, q)[where], kind="stable")].tolist():
         row = labels.describe(i, margins[i])
         if labels.flipped is not None:
             row["flipped"] = int(row["flipped"])

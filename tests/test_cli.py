@@ -231,7 +231,7 @@ def test_failures_are_one_line_too(run, monkeypatch, error, code, part):
 
 
 def test_warnings_are_one_line_each():
-    """Tests that a warning does not show where in the code it is from, in a process without pytest's hooks."""
+    """Tests that a warning does not show where in the code it is from, without pytest's hooks."""
     code = """
 import sys, warnings
 from lns import cli

@@ -160,3 +160,11 @@ def test_the_held_out_error_counts_the_wrong_side_and_the_boundary():
     assert error.value == 0.5
     assert error.size == 4
     assert "  test error 50.00 %  " in line.line(record())
+
+
+def test_a_terminal_line_does_not_wrap():
+    """Tests that a long line is cut where the terminal ends, since only one line can be rewritten."""
+    stream = Terminal()
+    line = ProgressLine(stream=stream)
+    line._write("x" * 300)
+    assert len(stream.getvalue()) < 85

@@ -38,6 +38,14 @@ def test_the_most_suspicious_come_first(count):
     ]
 
 
+def test_without_q_the_lowest_margins_come_first():
+    """Tests q = -inf, where nothing is flagged but something is still most suspicious."""
+    margins, _, labels = case(300)
+    found = summarise(margins, np.full(300, -1e100), labels)
+    assert found["flagged"] == 0
+    assert [one["margin"] for one in found["suspicious"]] == sorted(margins)[:MOST]
+
+
 def test_counts_are_exact():
     """Tests counts by class and of flips; every example is in one bar of its colour."""
     margins, q, labels = case(500)

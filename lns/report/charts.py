@@ -156,15 +156,15 @@ def histogram(
             )
             base += height
     labels = []
-    rows: list[float] = []  # marks near each other are named one above the other
+    rows: dict[str, list[float]] = {"": [], " left": []}  # names near each other stand one above the other
     for value, name in sorted(marks):
         if not across.low <= value <= across.high:
             continue
         place = across.part(value)
-        row, side = 0, ""
-        if value < max(marks)[0] and place > 0.2:
-            row, side = next((r for r, before in enumerate(rows) if place - before > 0.3), len(rows)), " left"
-            rows[row : row + 1] = [place]
+        side = " left" if value < max(marks)[0] and place > 0.2 else ""
+        taken = rows[side]
+        row = next((r for r, before in enumerate(taken) if place - before > 0.3), len(taken))
+        taken[row : row + 1] = [place]
         shapes.append(f'<path class="mark" d="M{across.x(value)} {-80 * row - 60}V{SIDE}"/>')
         labels.append(
             f'<span class="marked{side}" '
@@ -177,7 +177,7 @@ def histogram(
     return _plot(
         label, "".join(shapes), [(up.part(v), count(v)) for v in y_ticks if v == int(v)],
         [(across.part(v), w) for v, w in zip(places, tick_texts(places), strict=True)], x_axis,
-        over="".join(labels), above=max(len(rows), bool(labels)),
+        over="".join(labels), above=max(map(len, rows.values())),
     )  # fmt: skip
 
 

@@ -154,7 +154,8 @@ def _result(story: Story) -> str:
     tiles.append(("Time", duration(story.seconds), note, False))
     body = "".join(
         f'<div class="tile{" main" if main else ""}"><dt>{text(name)}</dt>'
-        f'<dd class="big">{_small_unit(value)}</dd><dd class="note">{text(note)}</dd></div>'
+        f'<dd class="big{" long" if len(value) > 8 else ""}">{_small_unit(value)}</dd>'
+        f'<dd class="note">{text(note)}</dd></div>'
         for name, value, note, main in tiles
     )
     return f'<section id="result" aria-label="Result"><dl class="tiles">{body}</dl></section>'
