@@ -45,7 +45,7 @@ def read_integers(path: Path, columns: int) -> np.ndarray:
     return table
 
 
-def read_csv(path: Path) -> Table:
+def read_csv(path: Path, num_features: int | None = None) -> Table:
     """Read a file of numbers with one label column, which may hold text.
 
     The first line is a header if it holds no number at all, or text above a number. The label column is
@@ -55,6 +55,8 @@ def read_csv(path: Path) -> Table:
     ----------
     path
         The file, plain or compressed.
+    num_features
+        If known: a file with exactly so many columns has no labels.
 
     Raises
     ------
@@ -64,7 +66,8 @@ def read_csv(path: Path) -> Table:
     """
     features, labels = [], []
     names: list[str] | None = None
-    columns, label_at, text_labels = 0, -1, False
+    columns, text_labels = 0, False
+    label_at: int | None = None
     with open_content(path) as stream:
         for number, lines in blocks(stream):
             if not any(lines):
@@ -72,15 +75,17 @@ def read_csv(path: Path) -> Table:
             if not columns:
                 first = [_fields(path, line) for line in lines if line][:2]
                 names = first[0] if _is_header(first) else None
-                columns, label_at = len(first[0]), label_column(first[0] if names else [""] * len(first[0]))
-                if columns < 2:
+                columns = len(first[0])
+                if columns != num_features:
+                    label_at = label_column(first[0] if names else [""] * columns)
+                if columns < 2 and label_at is not None:
                     raise DataError(
                         f"The file {path} must have at least two columns separated by commas but has one."
                     )
                 if names:
                     at = next(i for i, line in enumerate(lines) if line)
                     lines, number = lines[at + 1 :], number + at + 1
-                text_labels = any(
+                text_labels = label_at is not None and any(
                     not _is_number(row[label_at]) for row in first[bool(names) :] if len(row) == columns
                 )
             if text_labels or any(b'"' in line for line in lines):
@@ -89,15 +94,15 @@ def read_csv(path: Path) -> Table:
                 labels.append(texts)
             else:
                 values = _numeric_block(path, number, lines, columns, names)
-                features.append(np.delete(values, label_at, axis=1))
-                labels.append(values[:, label_at])
+                features.append(values if label_at is None else np.delete(values, label_at, axis=1))
+                labels.append(np.empty(0) if label_at is None else values[:, label_at])
     if not sum(len(part) for part in features):
         raise DataError(f"The file {path} has no examples.")
     X = np.concatenate(features)
-    if names:
+    if names and label_at is not None:
         names = names[:label_at] + names[label_at + 1 :]
     check_finite(X, str(path), names)
-    return Table(X, _join_labels(labels))
+    return Table(X, None if label_at is None else _join_labels(labels), tuple(names) if names else None)
 
 
 def _numeric_block(
@@ -122,18 +127,26 @@ def _numeric_block(
 
 
 def _text_block(
-    path: Path, number: int, lines: list[bytes], columns: int, label_at: int, names: Sequence[str] | None
+    path: Path,
+    number: int,
+    lines: list[bytes],
+    columns: int,
+    label_at: int | None,
+    names: Sequence[str] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of lines with quotes or text labels; slower than `_numeric_block`."""
     rows, labels = [], []
     for at, row in _rows(path, number, lines, columns):
-        labels.append(row.pop(label_at).strip())
+        if label_at is not None:
+            labels.append(row.pop(label_at).strip())
         try:
             rows.append([_to_number(field) for field in row])
         except ValueError:
             column = next(i for i, field in enumerate(row) if not _is_number(field))
-            raise _text_error(path, at, column + (column >= label_at), row[column], names) from None
-    return np.array(rows, dtype=np.float64).reshape(-1, columns - 1), np.array(labels, dtype=str)
+            before = columns if label_at is None else label_at
+            raise _text_error(path, at, column + (column >= before), row[column], names) from None
+    width = columns - (label_at is not None)
+    return np.array(rows, dtype=np.float64).reshape(-1, width), np.array(labels, dtype=str)
 
 
 def _rows(path: Path, number: int, lines: list[bytes], columns: int) -> Iterator[tuple[int, list[str]]]:

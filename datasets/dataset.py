@@ -36,6 +36,8 @@ class Dataset:
         How raw columns became those of ``X``; ``None`` if they were not changed. Apply it to further rows.
     classes
         The values in the source that became -1 and +1.
+    feature_names
+        Names of the columns, if the source has them.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class Dataset:
     y: np.ndarray
     scaling: Scaling | None = None
     classes: tuple[object, object] = (-1, 1)
+    feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         X: Matrix
@@ -95,4 +98,4 @@ class Dataset:
         """Return the data set of the given rows, in the given order and in the same storage."""
         # Taking columns of the transposed view keeps the column-major order without a second copy.
         X = self.X.T.take(rows, axis=1).T if isinstance(self.X, np.ndarray) else self.X[rows]
-        return Dataset(self.name, X, self.y[rows], self.scaling, self.classes)
+        return Dataset(self.name, X, self.y[rows], self.scaling, self.classes, self.feature_names)

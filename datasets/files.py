@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from lns.datasets.csvfile import read_csv
-from lns.datasets.dataset import Dataset
+from lns.datasets.dataset import Dataset, Matrix
 from lns.datasets.labels import to_signs
 from lns.datasets.npzfile import read_npz
 from lns.datasets.parquetfile import read_parquet
@@ -16,24 +19,23 @@ from lns.datasets.svmlight import read_svmlight
 from lns.datasets.table import Table
 from lns.errors import DataError, InvalidInput
 
-__all__ = ["SUFFIXES", "read_file", "read_table", "suffix_of"]
+__all__ = ["SUFFIXES", "Rows", "labels_of", "read_file", "read_rows", "read_table", "suffix_of"]
 
 Reader = Callable[[Path, int | None], Table]
 
-_SVMLIGHT: Reader = read_svmlight
-_CSV: Reader = lambda path, _: read_csv(path)  # noqa: E731
 SUFFIXES: dict[str, Reader] = {
-    ".svm": _SVMLIGHT,
-    ".svm.gz": _SVMLIGHT,
-    ".libsvm": _SVMLIGHT,
-    ".libsvm.gz": _SVMLIGHT,
-    ".svmlight": _SVMLIGHT,
-    ".svmlight.gz": _SVMLIGHT,
-    ".csv": _CSV,
-    ".csv.gz": _CSV,
-    ".npz": lambda path, _: read_npz(path),
-    ".parquet": lambda path, _: read_parquet(path),
+    ".svm": read_svmlight,
+    ".svm.gz": read_svmlight,
+    ".libsvm": read_svmlight,
+    ".libsvm.gz": read_svmlight,
+    ".svmlight": read_svmlight,
+    ".svmlight.gz": read_svmlight,
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
+    ".npz": read_npz,
+    ".parquet": read_parquet,
 }
+_UNLABELLED_IS_ZERO = {suffix for suffix, reader in SUFFIXES.items() if reader is read_svmlight}
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str | None:
@@ -110,6 +112,56 @@ def read_file(
     """
     path = Path(path)
     table = read_table(path, None if scaling is None else scaling.span.shape[0])
-    y, found = to_signs(table.labels, str(path), classes)
+    y, found = to_signs(labels_of(table, str(path)), str(path), classes)
     scaling = fit_scaling(table.X) if scaling is None else scaling
-    return Dataset(path.name, scaling.apply(table.X), y, scaling, found)
+    return Dataset(path.name, scaling.apply(table.X), y, scaling, found, table.names)
+
+
+def labels_of(table: Table, source: str) -> np.ndarray:
+    """The labels of a table, which must have them."""
+    if table.labels is None:
+        raise DataError(f"The file {source} has no labels: it has as many columns as there are features.")
+    return table.labels
+
+
+class Rows(NamedTuple):
+    """Rows for a trained model: features as they stand in the file, labels as signs if it has labels."""
+
+    X: Matrix
+    y: np.ndarray | None
+    names: tuple[str, ...] | None
+
+
+def read_rows(path: str | os.PathLike[str], num_features: int, classes: Sequence[object]) -> Rows:
+    """Read further rows, with or without labels, for a model whose features and classes are known.
+
+    A table (``.csv``, ``.parquet``) with exactly as many columns as the model has features holds no labels;
+    nor does an archive without ``y``; nor a file in LIBSVM format whose labels are all 0, unless 0 is a
+    class.
+
+    Parameters
+    ----------
+    path
+        A file that `read_file` can read, or one without labels.
+    num_features
+        Number of features of the model.
+    classes
+        The label values that mean -1 and +1.
+
+    Raises
+    ------
+    InvalidInput
+        If the suffix is unknown.
+    DataError
+        If the file is missing or damaged, or has another number of features or other labels.
+    """
+    path = Path(path)
+    X, labels, names, _ = read_table(path, num_features)
+    if X.shape[1] != num_features:
+        raise DataError(
+            f"{path} has {X.shape[1]} features but the model was trained with {num_features}: "
+            "it needs the same columns, with or without the label."
+        )
+    if labels is None or (suffix_of(path) in _UNLABELLED_IS_ZERO and not labels.any() and 0 not in classes):
+        return Rows(X, None, names)
+    return Rows(X, to_signs(labels, str(path), classes)[0], names)

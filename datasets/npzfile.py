@@ -19,7 +19,7 @@ __all__ = ["read_npz"]
 _PARTS = ("data", "indices", "indptr", "shape")
 
 
-def read_npz(path: Path) -> Table:
+def read_npz(path: Path, num_features: int | None = None) -> Table:
     """Read ``y`` and either ``X`` or the parts of a CSR matrix from a numpy archive.
 
     The parts are called ``data``, ``indices``, ``indptr`` and ``shape`` as `scipy.sparse.save_npz` calls
@@ -29,6 +29,8 @@ def read_npz(path: Path) -> Table:
     ----------
     path
         The archive.
+    num_features
+        If known, ``y`` may be missing.
 
     Raises
     ------
@@ -45,17 +47,17 @@ def read_npz(path: Path) -> Table:
         raise DataError(f"The file {path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"The file {path} is not a numpy archive without objects ({error}).") from error
-    if "y" not in arrays:
+    if "y" not in arrays and num_features is None:
         raise DataError(f"The file {path} must hold the labels as an array y but has {_listed(arrays)}.")
     X = _matrix(arrays, path)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataError(f"X in {path} must be a table of numbers but has shape {X.shape} and type {X.dtype}.")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise DataError(f"The file {path} has no examples: X has the shape {X.shape}.")
-    labels = arrays["y"]
-    if labels.ndim == 2 and labels.shape[1] == 1:
+    labels = arrays.get("y")
+    if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.ndim != 1 or labels.shape[0] != X.shape[0]:
+    if labels is not None and (labels.ndim != 1 or labels.shape[0] != X.shape[0]):
         raise DataError(f"X in {path} has {X.shape[0]} rows but y has the shape {labels.shape}.")
     if X.dtype.kind == "b":
         X = X.astype(np.int8)

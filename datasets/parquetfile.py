@@ -12,7 +12,7 @@ from lns.errors import DataError
 __all__ = ["read_parquet"]
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(path: Path, num_features: int | None = None) -> Table:
     """Read a Parquet file with numeric or boolean columns and one label column, which may hold text.
 
     The label column is the one called label, y or target, otherwise the last.
@@ -21,6 +21,8 @@ def read_parquet(path: Path) -> Table:
     ----------
     path
         The file.
+    num_features
+        If known: a file with exactly so many columns has no labels.
 
     Raises
     ------
@@ -41,11 +43,11 @@ def read_parquet(path: Path) -> Table:
     except arrow.ArrowException as error:
         raise DataError(f"The file {path} is not a Parquet file, or is damaged ({error}).") from error
     names = list(table.column_names)
-    if len(names) < 2:
+    label_at = None if len(names) == num_features else label_column(names)
+    if len(names) < 2 and label_at is not None:
         raise DataError(f"The file {path} must have at least two columns but has {len(names)}.")
     if not table.num_rows:
         raise DataError(f"The file {path} has no examples.")
-    label_at = label_column(names)
     features = [i for i in range(len(names)) if i != label_at]
     for i in features:
         kind = table.schema.field(i).type
@@ -59,8 +61,11 @@ def read_parquet(path: Path) -> Table:
     X = np.empty((table.num_rows, len(features)), dtype=np.float64, order="F")
     for place, i in enumerate(features):
         X[:, place] = table.column(i).to_numpy()
-    check_finite(X, str(path), [names[i] for i in features])
+    found = tuple(names[i] for i in features)
+    check_finite(X, str(path), found)
+    if label_at is None:
+        return Table(X, None, found)
     labels = table.column(label_at)
     if labels.null_count:
         raise DataError(f"A label of {path} is missing: every row needs one.")
-    return Table(X, np.array(labels.to_pylist()))
+    return Table(X, np.array(labels.to_pylist()), found)

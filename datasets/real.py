@@ -102,6 +102,7 @@ def _one_hot(
         check_content(path, REMOTES[filename])
         table = read_svmlight(path, num_features=features)
         parts.append(sparse.csr_matrix(table.X, dtype=np.float32))
+        assert table.labels is not None  # every line of this format begins with one
         labels.append(to_signs(table.labels, str(path))[0])
     return sparse.csr_matrix(sparse.vstack(parts, format="csr")), np.concatenate(labels)
 

@@ -10,7 +10,7 @@ from lns.datasets.checks import check_fraction, generator
 from lns.datasets.dataset import Dataset
 from lns.errors import InvalidInput
 
-__all__ = ["Summary", "describe", "subsample", "train_test_split"]
+__all__ = ["Summary", "describe", "subsample", "subsample_rows", "train_test_split"]
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,14 @@ def subsample(dataset: Dataset, rows: int, seed: int = 0) -> Dataset:
     InvalidInput
         If ``rows`` is not between 1 and the number of rows.
     """
+    return dataset.take(subsample_rows(dataset, rows, seed))
+
+
+def subsample_rows(dataset: Dataset, rows: int, seed: int = 0) -> np.ndarray:
+    """The ascending row numbers that `subsample` keeps."""
     n = len(dataset)
     if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or not 1 <= rows <= n:
         raise InvalidInput(
             f"The 'rows' parameter of subsample must be an int in [1, {n}]. Got {rows!r} instead."
         )
-    return dataset.take(np.sort(generator(seed).choice(n, size=int(rows), replace=False)))
+    return np.sort(generator(seed).choice(n, size=int(rows), replace=False))

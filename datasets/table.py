@@ -16,14 +16,15 @@ LABEL_NAMES = ("label", "y", "target")
 
 
 class Table(NamedTuple):
-    """Features and labels as they stand in a file.
+    """Features and labels as they stand in a file, and the names of the features if it has them.
 
     ``first_index`` is the number that the file gives to its first column, in formats that number columns and
     do not say how many there are.
     """
 
     X: Matrix
-    labels: np.ndarray
+    labels: np.ndarray | None
+    names: tuple[str, ...] | None = None
     first_index: int | None = None
 
 

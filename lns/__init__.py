@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         WrongProblem,
     )
     from lns.hybrid import QLossComposer, QLossDecomposer, hybrid_state, hybrid_workflow
+    from lns.model import LinearModel, load_model
     from lns.problem import QLossProblem
     from lns.progress import Callbacks
     from lns.q_range import q_candidates, q_lower_bound
@@ -50,6 +51,7 @@ _HOMES = {
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
     "LNSSampler": "lns.sampler",
+    "LinearModel": "lns.model",
     "NewerCheckpoint": "lns.errors",
     "QLossComposer": "lns.hybrid",
     "QLossDecomposer": "lns.hybrid",
@@ -61,6 +63,7 @@ _HOMES = {
     "hybrid_state": "lns.hybrid",
     "hybrid_workflow": "lns.hybrid",
     "load_dataset": "lns.datasets.load",
+    "load_model": "lns.model",
     "q_candidates": "lns.q_range",
     "q_lower_bound": "lns.q_range",
     "resume": "lns.driver",
@@ -81,6 +84,7 @@ __all__ = [
     "InvalidInput",
     "LNSError",
     "LNSSampler",
+    "LinearModel",
     "NewerCheckpoint",
     "QLossComposer",
     "QLossDecomposer",
@@ -92,6 +96,7 @@ __all__ = [
     "hybrid_state",
     "hybrid_workflow",
     "load_dataset",
+    "load_model",
     "q_candidates",
     "q_lower_bound",
     "resume",

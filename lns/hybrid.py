@@ -27,12 +27,14 @@ from threadpoolctl import ThreadpoolController
 from lns import rounds
 from lns.accept import Accept, Outcome, make_accept
 from lns.collapsed import CollapsedModel
-from lns.driver import BACKGROUNDS, CODINGS, compile_loops, starting_codes
+from lns.driver import starting_codes
 from lns.engine import EngineParams
 from lns.errors import InvalidInput
 from lns.neighbourhood import Neighbourhood
 from lns.select import REWARDS, STRATEGIES, AdaptiveSelector, Roulette
+from lns.settings import BACKGROUNDS, CODINGS
 from lns.solvers.dimod_sampler import ordered_bits
+from lns.warm_up import compile_loops
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
@@ -123,7 +125,7 @@ class QLossStart(traits.ProblemProducing, traits.SamplesProducing, traits.SISO, 
                     "The state belongs to another problem than the workflow. Begin with hybrid.State()."
                 )
             return state
-        compile_loops(self.problem)
+        compile_loops(self.problem, self.sample_rows)
         with one_blas_thread:
             codes = starting_codes(self.problem, self.initial, self.seed)
             model = CollapsedModel(self.problem, codes, self.sample_rows, self.seed)

@@ -1,12 +1,15 @@
-"""Watching a run: callbacks, and the line of progress built on them."""
+"""Watching a run: callbacks, the line of progress built on them, and work that must not slow the run."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from lns.datasets.dataset import Dataset
     from lns.problem import QLossProblem
     from lns.result import Result, RoundRecord
 
@@ -27,13 +30,90 @@ class Callbacks:
         """The search is over."""
 
 
-class ProgressLine(Callbacks):
-    """One line on standard error: rewritten in place in a terminal, printed now and then elsewhere."""
+class AtNewBests(Callbacks):
+    """Look at new best solutions now and then: the last one is never missed, the search hardly slowed.
+
+    Parameters
+    ----------
+    look
+        Called with weights and bias.
+    every
+        Seconds that lie between two looks at least.
+    share
+        Looks take at most this share of the time.
+    """
 
     def __init__(
-        self, time_limit: float | None = None, max_rounds: int | None = None, stream: TextIO | None = None
+        self, look: Callable[[Any, float], object], *, every: float = 1.0, share: float = 0.02
     ) -> None:
-        self.time_limit, self.max_rounds = time_limit, max_rounds
+        self.look, self.every, self.share = look, every, share
+        self._waiting: tuple[Any, float] | None = None
+        self._next = 0.0
+
+    def on_best(self, record: RoundRecord, weights: Any, bias: float) -> None:
+        self._waiting = weights, bias
+        self._perhaps()
+
+    def on_round(self, record: RoundRecord) -> None:
+        self._perhaps()
+
+    def on_end(self, result: Result) -> None:
+        self._next = 0.0
+        self._perhaps()
+
+    def _perhaps(self) -> None:
+        if self._waiting is None or (began := perf_counter()) < self._next:
+            return
+        self.look(*self._waiting)
+        self._waiting = None
+        ended = perf_counter()
+        self._next = ended + max(self.every, (ended - began) / self.share)
+
+
+class HeldOutError(AtNewBests):
+    """The share of held-out examples on the wrong side; None before the first look."""
+
+    def __init__(self, data: Dataset) -> None:
+        from lns.matrix import as_matrix
+
+        super().__init__(self._look)
+        self._matrix, self._y = as_matrix(data.X), data.y.astype(float)
+        self.value: float | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of examples held out."""
+        return len(self._y)
+
+    def __call__(self, weights: Any, bias: float) -> float:
+        """The error of a solution; an example on the boundary is on the wrong side."""
+        return float((self._matrix.margins(weights, bias, self._y) <= 0).mean())
+
+    def _look(self, weights: Any, bias: float) -> None:
+        self.value = self(weights, bias)
+
+
+class ProgressLine(Callbacks):
+    """One line on standard error: rewritten in place in a terminal, printed now and then elsewhere.
+
+    Parameters
+    ----------
+    time_limit, max_rounds
+        Those of the run, to say what is left.
+    stream
+        Where to write; default standard error.
+    held_out
+        Whose error is shown. It has to be a callback of the run as well, in front of the line.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        max_rounds: int | None = None,
+        stream: TextIO | None = None,
+        held_out: HeldOutError | None = None,
+    ) -> None:
+        self.time_limit, self.max_rounds, self.held_out = time_limit, max_rounds, held_out
         self.stream = stream or sys.stderr
         self.every = 0.2 if self.stream.isatty() else 5.0
         self._last = 0.0
@@ -58,15 +138,25 @@ class ProgressLine(Callbacks):
         elif self.max_rounds is not None:
             left = f"  {self.max_rounds - count} rounds left"
         rate, share = count / max(record.seconds, 1e-9), 100 * self._accepted / count
-        return f"objective {record.best:.6f}  round {count}  {rate:.1f}/s  accepted {share:.0f} %{left}"
+        error = None if self.held_out is None else self.held_out.value
+        test = "" if error is None else f"  test error {100 * error:.2f} %"
+        return f"objective {record.best:.6f}{test}  round {count}  {rate:.1f}/s  accepted {share:.0f} %{left}"
 
     def on_end(self, result: Result) -> None:
         if self.stream.isatty():
             self._write("")
 
+    def _width(self) -> int:
+        """What fits into one line of the terminal; a line that wraps cannot be rewritten."""
+        try:
+            columns = os.get_terminal_size(self.stream.fileno()).columns
+        except (OSError, ValueError):  # not a terminal of the system's
+            columns = 0
+        return (columns or 80) - 1
+
     def _write(self, text: str) -> None:
         if self.stream.isatty():
-            self.stream.write(f"\r\x1b[K{text}")
+            self.stream.write(f"\r\x1b[K{text[: self._width()]}")
         elif text:
             self.stream.write(text + "\n")
         self.stream.flush()

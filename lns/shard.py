@@ -22,7 +22,7 @@ from scipy import sparse
 
 from lns import subproblem
 from lns.datasets.dataset import Matrix
-from lns.datasets.files import read_table
+from lns.datasets.files import labels_of, read_table
 from lns.datasets.labels import to_signs
 from lns.datasets.scaling import Scaling, column_bounds
 from lns.datasets.table import Table
@@ -88,14 +88,15 @@ class Shard:
         """What the others have to agree with."""
         table = self._table
         rows, features = table.X.shape
+        labels = labels_of(table, self.name)
         return Outline(
             name=self.name,
             rows=rows,
             features=features,
             sparse=not isinstance(table.X, np.ndarray),
             first_index=table.first_index,
-            labels=tuple(np.unique(table.labels).tolist()),
-            digest=_digest(table.X, table.labels),
+            labels=tuple(np.unique(labels).tolist()),
+            digest=_digest(table.X, labels),
         )
 
     def align(self, num_features: int, first_index: int | None) -> tuple[NDArray, NDArray]:
@@ -119,7 +120,7 @@ class Shard:
         """Become part of a problem; what was read is given up for what the sums need."""
         table = self._table
         del self._table
-        y = to_signs(table.labels, self.name, classes)[0].astype(np.float64)
+        y = to_signs(labels_of(table, self.name), self.name, classes)[0].astype(np.float64)
         # Arrays from other processes are read-only, for which other loops would have to be compiled.
         shares = np.full(len(y), share) if np.ndim(share) == 0 else np.array(share, dtype=np.float64)
         matrix = as_matrix(table.X if scaling is None else scaling.apply(table.X))

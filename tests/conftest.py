@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from run_cases import mail, train
 from slow_reference import LAYOUTS
 
+from lns import cli
 from lns.problem import QLossProblem
 
 
@@ -48,3 +50,30 @@ def ray_cluster():
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()
+
+
+@pytest.fixture
+def run(capfd):
+    """Run a command in this process: exit code, standard output, standard error."""
+
+    def run(*words):
+        capfd.readouterr()  # what was printed before is not of this command
+        code = cli.main([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory):
+    """The folder of a short run with flipped labels; not to be changed."""
+    return train(tmp_path_factory.mktemp("runs") / "flips", "--noise", "0.2", "--q", "-1,0")
+
+
+@pytest.fixture(scope="session")
+def mail_run(tmp_path_factory):
+    """The folder of a short run on a file, and the file; not to be changed."""
+    folder = tmp_path_factory.mktemp("mail")
+    data = mail(folder / "mail.csv")
+    return train(folder / "run", str(data), "--rows", "80"), data

@@ -25,21 +25,9 @@ KEYS = [
 SHORT = ["train", "--rows", "300", "--time-limit", "none", "--max-rounds", "2"]
 
 
-@pytest.fixture
-def run(capfd):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def run(*words):
-        code = cli.main(words)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
-
-
 def command(*words, **options):
     """Start a command in a process of its own."""
-    call = [sys.executable, "-m", "lns.cli", *words]
+    call = [sys.executable, "-m", "lns", *words]
     return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -164,6 +152,24 @@ WRONG = [
     (["train", "--max-rounds", "1.5"], "--max-rounds: must be a whole number"),
     (["train", "--seed", "-1"], "--seed: must be a whole number of at least 0"),
     (["train", "--time-limit", "none"], "at least one of"),
+    (["train", "--backend", "rai"], "did you mean 'ray'?"),
+    (["train", "--address", "head:6379"], "--address goes with --backend ray"),
+    (["train", "--live"], "add --out DIR"),
+    (["train", "--port", "8000"], "--port goes with --live"),
+    (["train", "--resume"], "add --out DIR or --checkpoint FILE"),
+    (["train", "--resume", "--out", "nowhere"], "There is no folder nowhere"),
+    (["train", "--resume", "--checkpoint", "nowhere.ckpt"], "There is no checkpoint nowhere.ckpt"),
+    (["train", "--checkpoint", "nowhere/run.ckpt"], "a folder that is not there: nowhere"),
+    (["train", "--out", __file__], "is a file"),
+    (["train", "--out", os.path.dirname(__file__)], "is not empty: name another one."),
+    (["train", "--config", "nowhere.toml"], "nowhere.toml cannot be read"),
+    (["train", "--solver-option", "num_reads"], "must be NAME=VALUE"),
+    (["train", "--solver", "sa", "--solver-option", "num_raeds=3"], "Did you mean 'num_reads'?"),
+    (["predict", "nowhere", "new.csv"], "There is no model nowhere. 'lns train DATASET --out nowhere'"),
+    (["predict", "nowhere"], "required: DATA"),
+    (["report", "nowhere"], "There is no folder nowhere"),
+    (["report", os.path.dirname(__file__)], "it has no config.json"),
+    (["completion", "bsh"], "did you mean 'bash'?"),
     (["datasets", "lst"], "did you mean 'list'?"),
     (["datasets", "info"], "needs the name"),
     (["datasets", "list", "web8"], "lns datasets info web8"),
@@ -224,6 +230,25 @@ def test_failures_are_one_line_too(run, monkeypatch, error, code, part):
     assert "Traceback" not in err
 
 
+def test_warnings_are_one_line_each():
+    """Tests that a warning does not show where in the code it is from, without pytest's hooks."""
+    code = """
+import sys, warnings
+from lns import cli
+from lns.commands import train
+
+def lose_a_node(args):
+    warnings.warn("the cluster\\nlost a node", RuntimeWarning)
+    raise KeyboardInterrupt
+
+train.train = lose_a_node
+sys.exit(cli.main(["train"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[0] == "lns: warning: the cluster lost a node"
+
+
 @pytest.mark.parametrize("words", [["--debug", "train", "long"], ["train", "long", "--debug"]])
 def test_debug_shows_the_traceback(run, words):
     """Tests that --debug works on both sides of the command."""
@@ -245,7 +270,12 @@ def test_a_reader_that_leaves_is_no_error_message():
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["train", "--help"], ["datasets", "--help"], ["bench", "--help"]], ids=" ".join
+    "words",
+    [
+        ["--help"],
+        *([name, "--help"] for name in ("train", "predict", "report", "datasets", "bench", "completion")),
+    ],
+    ids=" ".join,
 )
 def test_help_has_examples(run, words):
     """Tests that every help text shows how it is done, on standard output."""

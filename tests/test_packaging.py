@@ -117,4 +117,4 @@ def test_a_wheel_built_from_the_sdist_has_every_module(tmp_path):
     names = zipfile.ZipFile(next(tmp_path.glob("qlns-*.whl"))).namelist()
     assert {path.as_posix() for path in modules()} <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"lns", "qlns"}
-    assert "lns/py.typed" in names
+    assert {"lns/py.typed", "lns/report/page.css", "lns/report/page.js"} <= set(names)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import sys
 
+import numpy as np
 import pytest
 
-from lns.progress import Callbacks, ProgressLine
+from lns.datasets.dataset import Dataset
+from lns.progress import AtNewBests, Callbacks, HeldOutError, ProgressLine
 from lns.result import RoundRecord
 
 
@@ -118,3 +120,51 @@ def test_callbacks_do_nothing_unless_overridden():
     assert nothing.on_round(record()) is None
     assert nothing.on_best(record(), [0.0], 0.0) is None
     assert nothing.on_end(None) is None
+
+
+def test_new_bests_are_looked_at_now_and_then_and_the_last_one_always():
+    """Tests that looks keep their distance, that a later round catches up, and that the end waits not."""
+    seen = []
+    watch = AtNewBests(lambda weights, bias: seen.append(bias), every=1e9)
+    for bias in (1.0, 2.0, 3.0):
+        watch.on_best(record(), [0.0], bias)
+    watch.on_round(record())
+    assert seen == [1.0]
+    watch.on_end(None)
+    watch.on_end(None)
+    assert seen == [1.0, 3.0]
+    eager = AtNewBests(lambda weights, bias: seen.append(bias), every=0.0, share=1e9)
+    eager.on_best(record(), [0.0], 4.0)
+    eager.on_round(record())
+    assert seen == [1.0, 3.0, 4.0]
+
+
+def test_a_slow_look_is_rare():
+    """Tests that the time between looks grows with what they cost."""
+    watch = AtNewBests(lambda weights, bias: sum(range(100_000)), every=0.0, share=1e-6)
+    watch.on_best(record(), [0.0], 1.0)
+    first = watch._next
+    watch.on_best(record(), [0.0], 2.0)
+    assert watch._waiting is not None
+    assert watch._next == first
+
+
+def test_the_held_out_error_counts_the_wrong_side_and_the_boundary():
+    """Tests the share against examples worked out by hand, and that the line shows it."""
+    data = Dataset("four", np.array([[1.0], [2.0], [-1.0], [0.0]]), np.array([1, -1, -1, 1]))
+    error = HeldOutError(data)
+    assert error.value is None
+    line = ProgressLine(stream=io.StringIO(), held_out=error)
+    assert "test" not in line.line(record())
+    error.on_best(record(), np.array([1.0]), 0.0)  # right, wrong, right, on the boundary
+    assert error.value == 0.5
+    assert error.size == 4
+    assert "  test error 50.00 %  " in line.line(record())
+
+
+def test_a_terminal_line_does_not_wrap():
+    """Tests that a long line is cut where the terminal ends, since only one line can be rewritten."""
+    stream = Terminal()
+    line = ProgressLine(stream=stream)
+    line._write("x" * 300)
+    assert len(stream.getvalue()) < 85

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from lns.commands.parser import Parser, fraction, seconds
+from lns.commands.parser import Parser, rate, seconds
 
 if TYPE_CHECKING:
     from lns.embedding.bench import Row
@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     """Entry point of ``lns bench embedding``."""
     parser = Parser(prog="lns bench embedding", description=__doc__, allow_abbrev=False)
     parser.add_argument("--chip", action="append", metavar="NAME", help="only this chip; may be repeated")
-    parser.add_argument("--dead", type=fraction, default=0.0, metavar="F", help="dead qubits (0.02 is 2 %%)")
+    parser.add_argument("--dead", type=rate, default=0.0, metavar="F", help="dead qubits (0.02 is 2 %%)")
     parser.add_argument(
         "--timeout",
         type=seconds,

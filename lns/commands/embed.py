@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lns.commands.parser import count, fraction
+from lns.commands.parser import count, rate
 
 if TYPE_CHECKING:
     from lns.embedding import Embedding
@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--topology", default="pegasus:16", metavar="CHIP",
         help="chimera:8, chimera:16, pegasus:16, zephyr:15 or another size; default pegasus:16")  # fmt: skip
-    add("--dead", type=fraction, default=0.0, metavar="F",
+    add("--dead", type=rate, default=0.0, metavar="F",
         help="random dead qubits (0.02 is 2 %%), as with the option 'dead' of the emulator")  # fmt: skip
     add("--weights", type=count, metavar="N", help="weight bits of a round; default: chosen by itself")
     add("--target-bits", type=count, default=4, metavar="N", help="target bits of an example; default 4")
