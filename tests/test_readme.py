@@ -45,10 +45,3 @@ def test_the_second_command_is_that_of_the_ci():
     if not script.exists():
         pytest.skip("needs the CI script")
     assert blocks("sh")[1].strip() in script.read_text()
-
-
-def test_the_links_of_the_documents_exist():
-    """Tests that every relative link leads to a file."""
-    for document in ROOT.glob("*.md"):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text(encoding="utf-8")):
-            assert (ROOT / target).exists(), f"{document.name}: {target}"

@@ -326,7 +326,7 @@ def test_backend_and_checkpoint_are_passed_on(monkeypatch, tmp_path):
     )
     got.clear()
     training._search(cli.parse(["train"]), None, [])
-    assert "backend" not in got
+    assert (got["backend"], got["checkpoint"]) == ("local", None)
     assert got["solver_options"] == {}
 
 
