@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lns.classifier import QLossClassifier
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
     from lns.driver import solve
@@ -27,6 +28,7 @@ _HOMES = {
     "EnergyMismatchError": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
+    "QLossClassifier": "lns.classifier",
     "QLossProblem": "lns.problem",
     "Result": "lns.result",
     "flip_labels": "lns.datasets.noise",
@@ -37,8 +39,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossProblem",
-    "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
+    "Callbacks", "DataError", "Dataset", "EnergyMismatchError", "InvalidInput", "LNSError", "QLossClassifier",
+    "QLossProblem", "Result", "flip_labels", "load_dataset", "q_candidates", "q_lower_bound", "solve",
 ]  # fmt: skip
 
 
