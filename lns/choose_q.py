@@ -61,12 +61,13 @@ def choose_q(
        (`lns.flip_rates`) unless they are given.
     2. Candidates are four values from that bound to 0 for both classes alike, the same with one class at 0
        (the one whose labels are suspected), and the convex loss. Each is followed by the continuous path.
-    3. The candidate with the lowest noise-corrected validation error is taken. The plain validation error
-       would choose wrongly: with one-sided noise it prefers models that repeat the noise.
-    4. Smaller and larger λ are tried with that q.
+    3. The bound itself is replaced by the candidate with the lowest noise-corrected validation error if the
+       difference exceeds its standard error. The plain validation error would choose wrongly: with one-sided
+       noise it prefers models that repeat the noise.
+    4. Of smaller and larger λ with that q, the one with the lowest error is taken.
 
     With fewer than 25 examples in a class, q = -1 and λ = 0.001 are returned: too little data to choose
-    by. Large data is sampled (6,000 rows, fewer if they are wide).
+    by. Of large data 6,000 rows are used, fewer if they are wide, and of a rare class up to half of them.
 
     Parameters
     ----------
@@ -82,68 +83,86 @@ def choose_q(
     matrix, labels = as_matrix(X), np.asarray(y)
     given = None if rates is None else check_rates(rates)
     start_lam = DEFAULT_LAM if lam is None else float(lam)
-    rows = _rows_to_use(matrix, labels, seed)
+    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows, weight = _sample(matrix, labels, weight, seed)
     fewest = min((labels[rows] == label).sum() for label in (-1, 1))
     if fewest < FEWEST:
         return Chosen({-1: DEFAULT_Q, 1: DEFAULT_Q}, start_lam, given, {})
-    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
     fit = CrossFit(matrix.take(rows).X, labels[rows], weight, FOLDS, seed)
 
     with threadpool_limits(1, user_api="blas"):  # thousands of small calls: threads would wait for each other
         convex = fit.scores(NEVER, start_lam)
         rates = given or rates_from_scores(convex, fit.y, fit.share)
         judge = _Judge(fit, rates)
-        judge.try_scores((NEVER, NEVER, start_lam), convex)
-        if judge.plain_error(convex) == 0:  # not one label to doubt
-            return Chosen({-1: NEVER, 1: NEVER}, start_lam, rates, judge.errors)
-        for negative, positive in _pairs(judge.plain_error(convex)):
-            judge.try_candidate((negative, positive, start_lam))
+        bound, *others = _pairs(float(fit.share[fit.y * convex <= 0].sum()))
+        judge.test((NEVER, NEVER, start_lam), convex)
+        judge.choice = (*bound, start_lam)
+        judge.choose([judge.choice, (NEVER, NEVER, start_lam), *((*pair, start_lam) for pair in others)], 1.0)
         if lam is None:
-            negative, positive, _ = judge.best
-            for other in LAMS:
-                judge.try_candidate((negative, positive, other))
-    negative, positive, chosen_lam = judge.best
+            negative, positive, _ = judge.choice
+            judge.choose([judge.choice, *((negative, positive, other) for other in LAMS)], 0.0)
+    negative, positive, chosen_lam = judge.choice
     return Chosen({-1: negative, 1: positive}, chosen_lam, rates, judge.errors)
 
 
+Candidate = tuple[float, float, float]  # q of -1, q of +1, λ
+
+
 class _Judge:
-    """Keeps the corrected error of every candidate."""
+    """Holds a choice, and leaves it for a better one."""
 
     def __init__(self, fit: CrossFit, rates: FlipRates) -> None:
         self.fit, self.rates = fit, rates
         self.negative_share = float(fit.share[fit.y < 0].sum())
-        self.errors: dict[tuple[float, float, float], float] = {}
+        self.errors: dict[Candidate, float] = {}
+        self.choice: Candidate = (NEVER, NEVER, 0.0)
+        self._wrong: dict[Candidate, NDArray[np.bool_]] = {}
+        # What one more wrong answer adds to the corrected error, by the label of the example.
+        slopes = [(1 - rates.positive + rates.negative), (1 - rates.negative + rates.positive)]
+        self._cost = fit.share * np.where(fit.y < 0, *slopes) / rates.remaining
 
-    def plain_error(self, scores: NDArray) -> float:
-        """Error on the labels as they are."""
-        return float(self.fit.share[self.fit.y * scores <= 0].sum())
+    def choose(self, candidates: list[Candidate], doubts: float) -> None:
+        """Go to the best candidate if its error is lower by so many standard errors of the difference."""
+        for candidate in candidates:
+            if candidate not in self.errors:
+                negative, positive, lam = candidate
+                self.test(candidate, self.fit.scores({-1: negative, 1: positive}, lam))
+        best = min(candidates, key=self.errors.__getitem__)
+        differ = self._wrong[best] != self._wrong[self.choice]
+        doubt = float(np.sqrt(np.square(self._cost[differ]).sum()))
+        if self.errors[best] < self.errors[self.choice] - doubts * doubt:
+            self.choice = best
 
-    def try_candidate(self, candidate: tuple[float, float, float]) -> None:
-        negative, positive, lam = candidate
-        self.try_scores(candidate, self.fit.scores({-1: negative, 1: positive}, lam))
-
-    def try_scores(self, candidate: tuple[float, float, float], scores: NDArray) -> None:
+    def test(self, candidate: Candidate, scores: NDArray) -> None:
+        """Note the error of a candidate, given its out-of-fold scores."""
+        self._wrong[candidate] = self.fit.y * scores <= 0
         self.errors[candidate] = corrected_error(*self.fit.wrong(scores), self.negative_share, self.rates)
-
-    @property
-    def best(self) -> tuple[float, float, float]:
-        """The candidate with the lowest error, the earliest of several."""
-        return min(self.errors, key=self.errors.__getitem__)
 
 
 def _pairs(error: float) -> list[tuple[float, float]]:
-    """Candidates (q of -1, q of +1), in the order in which ties are decided."""
+    """Candidates (q of -1, q of +1): first the lower bound for both, then the others."""
     values = [float(q) for q in q_candidates(min(max(error, 0.01), 0.45), count=4)]
     alike = [(q, q) for q in values]
     one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
     return alike + one_sided
 
 
-def _rows_to_use(matrix: Any, y: NDArray, seed: int) -> NDArray[np.intp]:
-    """All rows, or a sample that keeps the work bounded and as many of the rarer class as of the other."""
+def _sample(matrix: Any, y: NDArray, weight: NDArray, seed: int) -> tuple[NDArray[np.intp], NDArray]:
+    """Rows that keep the work bounded, and weights that keep the shares of the classes.
+
+    Of a rare class up to half of the sample is taken: its errors count as much as those of the other.
+    """
     rows = matrix.shape[0]
     numbers = matrix.X.nnz / rows if hasattr(matrix.X, "nnz") else matrix.shape[1]
     most = int(min(MOST_ROWS, max(500, MOST_NUMBERS / max(1.0, numbers))))
     if rows <= most:
-        return np.arange(rows)
-    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+        return np.arange(rows), weight
+    rng = np.random.default_rng(seed)
+    groups = sorted((np.flatnonzero(y == label) for label in (-1, 1)), key=len)
+    rare = rng.permutation(groups[0])[: most // 2]
+    other = rng.permutation(groups[1])[: most - len(rare)]
+    kept = weight.astype(np.float64)
+    for group, taken in zip(groups, (rare, other), strict=True):
+        kept[taken] *= weight[group].sum() / max(weight[taken].sum(), 1e-300)
+    chosen = np.sort(np.concatenate([rare, other]))
+    return chosen, kept[chosen]

@@ -59,8 +59,8 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
     solver, solver_options
         Who solves the sub-QUBOs, as for `lns.solve`.
     time_limit
-        Seconds of search for a binary problem; None for no limit. Small data needs far less. Choosing q takes
-        its time besides, up to a few seconds.
+        Seconds of search for a binary problem; None for no limit. Small data needs far less. Choosing q and
+        finding the start take their time besides, a few seconds.
     max_rounds, patience
         Rounds of search of a binary problem, and rounds without a better solution after which it ends. None
         for no limit.
@@ -221,6 +221,7 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
         else:
             q, lam, rates = settings.q, DEFAULT_LAM if settings.lam is None else settings.lam, None
         problem = self._problem(X, y, q[examples.codes], lam, weight)
+        problem.find_warm_start()  # whole, whatever the time limit of the search
         return _Fit(positive, q, lam, rates, self._solve(problem, settings.seed, self.max_rounds))
 
     def _keep_model(self, fits: list[_Fit], examples: TrainingSet) -> None:
@@ -300,7 +301,9 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
         unknown = ~np.isin(labels, self.classes_)
         if unknown.any():
             known = ", ".join(map(repr, self.classes_.tolist()))
-            raise InvalidInput(f"y must hold the labels trained with: {known}. Got {labels[unknown][0]!r}.")
+            raise InvalidInput(
+                f"y must hold the labels trained with: {known}. Got {labels[unknown].tolist()[0]!r}."
+            )
         return self._quality_of(self._scores(X), labels)
 
     def _quality_of(self, scores: NDArray, labels: NDArray) -> NDArray[np.float64]:

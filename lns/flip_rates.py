@@ -109,14 +109,14 @@ def rates_from_scores(scores: NDArray, y: NDArray, share: NDArray[np.float64]) -
 
     The lowest scores belong to examples that are negative beyond doubt, whatever their labels say: the share
     labelled +1 among them is ρ₋, and likewise at the other end. "The lowest" are a tenth of the true
-    negatives, whose number follows from the rates, so this is repeated a few times; but at least 40 examples,
-    where half of the class allows it.
+    negatives, whose number follows from the rates, so this is repeated a few times; but at least 40 examples
+    of average weight, or half of the class.
 
     Where even the surest examples of a class are not sure (classes that overlap everywhere), their true
     error is counted as noise: the estimate is then too high.
     """
-    rates = FlipRates(0.0, 0.0)
-    labelled = float(share[y > 0].sum() / share.sum())
+    rates, share = FlipRates(0.0, 0.0), share / share.sum()
+    labelled = float(share[y > 0].sum())
     for _ in range(PASSES):
         positive = rates.clean_share(labelled)
         found = [
@@ -129,12 +129,12 @@ def rates_from_scores(scores: NDArray, y: NDArray, share: NDArray[np.float64]) -
 
 
 def _tail_share(scores: NDArray, right: NDArray[np.bool_], share: NDArray, tail: float) -> float:
-    """Weighted share of labels of the other class among the highest scores."""
+    """Weighted share of labels of the other class among the highest scores, equal scores together."""
     order = np.argsort(-scores, kind="stable")
-    least = min(LEAST_TAIL, int(right.sum()) // 2)
-    inside = int(np.searchsorted(np.cumsum(share[order]), tail * share.sum(), side="right"))
-    top = order[: max(1, least, inside)]
-    return float(share[top][~right[top]].sum() / share[top].sum())
+    least = min(LEAST_TAIL / len(share), float(share[right].sum()) / 2)
+    last = min(int(np.searchsorted(np.cumsum(share[order]), max(tail, least))), len(order) - 1)
+    top = scores >= scores[order[last]]
+    return float(share[top & ~right].sum() / share[top].sum())
 
 
 def estimate_flip_rates(
