@@ -15,7 +15,7 @@ from lns.matrix import as_matrix
 from lns.q_range import q_candidates
 
 DEFAULT_LAM = 1e-3
-LAMS = (1e-5, 1e-4, 1e-2)  # tried besides DEFAULT_LAM, once q is known
+LAMS = (DEFAULT_LAM, 1e-5, 1e-4, 1e-2)  # to choose from
 DEFAULT_Q = -1.0  # where there is too little data to choose
 FEWEST = 25  # examples of the smaller class, below which nothing is chosen
 FOLDS = 4
@@ -64,10 +64,10 @@ def choose_q(
     3. The bound itself is replaced by the candidate with the lowest noise-corrected validation error if the
        difference exceeds its standard error. The plain validation error would choose wrongly: with one-sided
        noise it prefers models that repeat the noise.
-    4. Of smaller and larger λ with that q, the one with the lowest error is taken.
+    4. λ is chosen among four values in the same way: a smaller one before q, any of them after it.
 
-    With fewer than 25 examples in a class, q = -1 and λ = 0.001 are returned: too little data to choose
-    by. Of large data 6,000 rows are used, fewer if they are wide, and of a rare class up to half of them.
+    With fewer than 25 examples in a class, q = -1 and λ = 0.001 are returned: too little to choose by. Of
+    large data 6,000 rows are used, fewer if they are wide; a rare class may be half of them.
 
     Parameters
     ----------
@@ -82,25 +82,25 @@ def choose_q(
     """
     matrix, labels = as_matrix(X), np.asarray(y)
     given = None if rates is None else check_rates(rates)
-    start_lam = DEFAULT_LAM if lam is None else float(lam)
+    lams = LAMS if lam is None else (float(lam),)
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     rows, weight = _sample(matrix, labels, weight, seed)
-    fewest = min((labels[rows] == label).sum() for label in (-1, 1))
-    if fewest < FEWEST:
-        return Chosen({-1: DEFAULT_Q, 1: DEFAULT_Q}, start_lam, given, {})
-    fit = CrossFit(matrix.take(rows).X, labels[rows], weight, FOLDS, seed)
+    labels = labels[rows]
+    if min((labels == label).sum() for label in (-1, 1)) < FEWEST:
+        return Chosen({-1: DEFAULT_Q, 1: DEFAULT_Q}, lams[0], given, {})
+    fit = CrossFit(matrix.take(rows).X, labels, weight, FOLDS, seed)
 
     with threadpool_limits(1, user_api="blas"):  # thousands of small calls: threads would wait for each other
-        convex = fit.scores(NEVER, start_lam)
+        convex = fit.scores(NEVER, lams[0])
         rates = given or rates_from_scores(convex, fit.y, fit.share)
         judge = _Judge(fit, rates)
-        bound, *others = _pairs(float(fit.share[fit.y * convex <= 0].sum()))
-        judge.test((NEVER, NEVER, start_lam), convex)
-        judge.choice = (*bound, start_lam)
-        judge.choose([judge.choice, (NEVER, NEVER, start_lam), *((*pair, start_lam) for pair in others)], 1.0)
-        if lam is None:
-            negative, positive, _ = judge.choice
-            judge.choose([judge.choice, *((negative, positive, other) for other in LAMS)], 0.0)
+        judge.test((NEVER, NEVER, lams[0]), convex)
+        pairs = _pairs(float(fit.share[fit.y * convex <= 0].sum()))
+        judge.choice = (*pairs[0], lams[0])
+        # With noise and a q that does not stand in its way, a larger λ only looks good: not yet.
+        judge.choose([(*pairs[0], lam) for lam in lams if lam <= lams[0]], 1.0)
+        judge.choose([(*pair, judge.choice[2]) for pair in pairs], 1.0)
+        judge.choose([(*judge.choice[:2], lam) for lam in lams], 0.0)
     negative, positive, chosen_lam = judge.choice
     return Chosen({-1: negative, 1: positive}, chosen_lam, rates, judge.errors)
 
@@ -140,11 +140,11 @@ class _Judge:
 
 
 def _pairs(error: float) -> list[tuple[float, float]]:
-    """Candidates (q of -1, q of +1): first the lower bound for both, then the others."""
+    """Candidates (q of -1, q of +1): first the lower bound for both, last the convex loss."""
     values = [float(q) for q in q_candidates(min(max(error, 0.01), 0.45), count=4)]
     alike = [(q, q) for q in values]
     one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
-    return alike + one_sided
+    return [*alike, *one_sided, (NEVER, NEVER)]
 
 
 def _sample(matrix: Any, y: NDArray, weight: NDArray, seed: int) -> tuple[NDArray[np.intp], NDArray]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lns.errors import InvalidInput
-from lns.matrix import as_matrix
 from lns.problem import QLossProblem
 from lns.warm_start import minimise, whitening
 
@@ -81,7 +80,7 @@ class CrossFit:
     def __init__(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, folds: int = 4, seed: int = 0
     ) -> None:
-        whole = QLossProblem(as_matrix(X).X, y, sample_weight=sample_weight)
+        whole = QLossProblem(X, y, sample_weight=sample_weight)
         fewest = min(int((whole.y < 0).sum()), int((whole.y > 0).sum()))
         if not 2 <= folds <= fewest:
             raise InvalidInput(
@@ -89,19 +88,24 @@ class CrossFit:
             )
         self.y, self.share = whole.y, whole.share
         fold = stratified_folds(whole.y, folds, seed)
+        # An example as heavy as several stands for copies of one, and copies spread over all folds.
+        heavy = whole.share >= folds * np.median(whole.share)
+        self._times = np.where(heavy, folds, 1)
         self._folds = []
         for k in range(folds):
-            rows = np.flatnonzero(fold == k)
-            rest = whole.subset(np.flatnonzero(fold != k))
+            kept = np.flatnonzero((fold != k) | heavy)
+            rest = whole.subset(kept)
+            rest.share = np.where(heavy[kept], (folds - 1) / folds, 1.0) * rest.share
+            rows = np.flatnonzero((fold == k) | heavy)
             self._folds.append(_Fold(rest, whole.matrix.take(rows), rows))
 
     def scores(self, q: float | Mapping[int, float], lam: float) -> NDArray[np.float64]:
         """w·x + b of every example, by the model trained without its fold."""
-        out = np.empty(len(self.y))
+        out = np.zeros(len(self.y))
         for fold in self._folds:
             w, b = fold.fit(q, lam)
-            out[fold.rows] = fold.test.dot(w) + b
-        return out
+            out[fold.rows] += fold.test.dot(w) + b
+        return out / self._times
 
     def wrong(self, scores: NDArray[np.float64]) -> tuple[float, float]:
         """Shares of the examples labelled -1, and of those labelled +1, that are on the other side."""

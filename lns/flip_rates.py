@@ -109,8 +109,8 @@ def rates_from_scores(scores: NDArray, y: NDArray, share: NDArray[np.float64]) -
 
     The lowest scores belong to examples that are negative beyond doubt, whatever their labels say: the share
     labelled +1 among them is ρ₋, and likewise at the other end. "The lowest" are a tenth of the true
-    negatives, whose number follows from the rates, so this is repeated a few times; but at least 40 examples
-    of average weight, or half of the class.
+    negatives, whose number follows from the rates, so this is repeated a few times; but at least as
+    much as 40 examples labelled so weigh, or half of them.
 
     Where even the surest examples of a class are not sure (classes that overlap everywhere), their true
     error is counted as noise: the estimate is then too high.
@@ -119,9 +119,11 @@ def rates_from_scores(scores: NDArray, y: NDArray, share: NDArray[np.float64]) -
     labelled = float(share[y > 0].sum())
     for _ in range(PASSES):
         positive = rates.clean_share(labelled)
+        # Of the class as labelled, if that is less: an estimate that is too high must not feed itself.
+        tails = TAIL * min(1.0 - positive, 1.0 - labelled), TAIL * min(positive, labelled)
         found = [
-            _tail_share(scores * side, y == side, share, TAIL * clean)
-            for side, clean in ((-1, 1.0 - positive), (1, positive))
+            _tail_share(scores * side, y == side, share, tail)
+            for side, tail in zip((-1, 1), tails, strict=True)
         ]
         shrink = min(1.0, MOST_TOTAL / max(sum(found), 1e-9))
         rates = FlipRates(found[0] * shrink, found[1] * shrink)
@@ -131,7 +133,7 @@ def rates_from_scores(scores: NDArray, y: NDArray, share: NDArray[np.float64]) -
 def _tail_share(scores: NDArray, right: NDArray[np.bool_], share: NDArray, tail: float) -> float:
     """Weighted share of labels of the other class among the highest scores, equal scores together."""
     order = np.argsort(-scores, kind="stable")
-    least = min(LEAST_TAIL / len(share), float(share[right].sum()) / 2)
+    least = float(share[right].sum()) * min(LEAST_TAIL / right.sum(), 0.5)
     last = min(int(np.searchsorted(np.cumsum(share[order]), max(tail, least))), len(order) - 1)
     top = scores >= scores[order[last]]
     return float(share[top & ~right].sum() / share[top].sum())
