@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lns.classifier import QLossClassifier
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
     from lns.driver import resume, solve
@@ -53,6 +54,7 @@ _HOMES = {
     "LNSSampler": "lns.sampler",
     "LinearModel": "lns.model",
     "NewerCheckpoint": "lns.errors",
+    "QLossClassifier": "lns.classifier",
     "QLossComposer": "lns.hybrid",
     "QLossDecomposer": "lns.hybrid",
     "QLossProblem": "lns.problem",
@@ -86,6 +88,7 @@ __all__ = [
     "LNSSampler",
     "LinearModel",
     "NewerCheckpoint",
+    "QLossClassifier",
     "QLossComposer",
     "QLossDecomposer",
     "QLossProblem",

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 BENCHES = {
+    "classifier": "test error of the default classifier with noisy labels, beside scikit-learn's",
     "embedding": "how large a round each way of embedding finds room for, on every chip",
     "problem": "what the core operations cost, as ratios to a bare pass over the data",
     "quality": "the objective reached in equal time, by this engine and by others",
@@ -46,4 +47,4 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table() -> str:
-    return "\n".join(f"  {name:10}{text}" for name, text in BENCHES.items())
+    return "\n".join(f"  {name:12}{text}" for name, text in BENCHES.items())

@@ -1,0 +1,101 @@
+"""Tests of the choice of q and λ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lns
+from lns.choose_q import DEFAULT_LAM, choose_q
+from lns.cross_fit import NEVER, CrossFit, stratified_folds
+from lns.datasets.split import train_test_split
+
+
+def clean_error(X, y, chosen, test):
+    """Test error of the continuous solution for what was chosen."""
+    w, b = lns.QLossProblem(X, y, q=chosen.q, lam=chosen.lam).warm_start
+    return float((test.y * (test.X @ w + b) <= 0).mean())
+
+
+@pytest.mark.parametrize("flip_class", [-1, 1])
+def test_the_suspect_labels_are_given_up_more_easily(flip_class):
+    """Tests that one-sided noise, in either direction, is recognised and survived."""
+    data = lns.load_dataset("mease-wyner")
+    train, test = (data.take(rows) for rows in train_test_split(data))
+    y, _ = lns.flip_labels(train.y, 0.3, flip_class=flip_class)
+    chosen = choose_q(train.X, y)
+    assert chosen.q[-flip_class] > chosen.q[flip_class]  # flips carry the label of the other class
+    assert clean_error(train.X, y, chosen, test) < 0.06  # LinearSVC: 0.18
+
+
+def test_clean_labels_are_all_trusted():
+    """Tests that data without a wrong example is not given up anywhere."""
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 3))
+    X[:, 0] += 2 * (np.arange(200) % 2)
+    chosen = choose_q(X, np.where(np.arange(200) % 2, 1, -1))
+    assert chosen.q == {-1: NEVER, 1: NEVER}
+
+
+def test_given_values_are_kept():
+    """Tests that a given λ and given rates are used, and that the winner has the lowest error tried."""
+    data = lns.load_dataset("mease-wyner")
+    y, _ = lns.flip_labels(data.y[:400], 0.3)
+    chosen = choose_q(data.X[:400], y, lam=0.02, rates=(0.3, 0.0))
+    assert chosen.lam == 0.02
+    assert chosen.rates == (0.3, 0.0)
+    best = min(chosen.errors, key=chosen.errors.__getitem__)
+    assert best == (chosen.q[-1], chosen.q[1], 0.02)
+
+
+def test_too_little_data_chooses_nothing():
+    """Tests the fallback for a class of few examples."""
+    rng = np.random.default_rng(0)
+    chosen = choose_q(rng.random((40, 2)), np.where(np.arange(40) < 5, 1, -1))
+    assert chosen.rates is None
+    assert chosen.errors == {}
+    assert chosen.lam == DEFAULT_LAM
+    assert chosen.q[-1] == chosen.q[1] < 0
+
+
+def test_large_data_is_sampled(monkeypatch):
+    """Tests that the work is bounded, and that the same seed draws the same sample."""
+    monkeypatch.setattr("lns.choose_q.MOST_ROWS", 600)
+    sizes = []
+    monkeypatch.setattr(
+        "lns.choose_q.CrossFit", lambda X, y, *rest: sizes.append(len(y)) or CrossFit(X, y, *rest)
+    )
+    data = lns.load_dataset("long-servedio")
+    y, _ = lns.flip_labels(data.y, 0.2)
+    first, second = (choose_q(data.X, y, seed=5) for _ in range(2))
+    assert sizes == [600, 600]
+    assert first == second
+
+
+def test_folds_share_both_classes():
+    """Tests that no fold has more than one example more of a class than another."""
+    y = np.where(np.arange(103) % 5, 1, -1)
+    fold = stratified_folds(y, 4, 0)
+    for label in (-1, 1):
+        counts = np.bincount(fold[y == label], minlength=4)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_scores_come_from_models_that_have_not_seen_the_example(blobs):
+    """Tests a fold's scores against a fit on the other folds, for the convex loss with its unique minimum."""
+    X, y = blobs
+    fit = CrossFit(X, y, folds=3, seed=1)
+    scores = fit.scores(NEVER, 0.1)
+    fold = stratified_folds(np.asarray(y), 3, 1)
+    for k in range(3):
+        rest = lns.QLossProblem(X[fold != k], y[fold != k], q=-np.inf, lam=0.1)
+        w, b = rest.warm_start
+        np.testing.assert_allclose(scores[fold == k], X[fold == k] @ w + b, atol=1e-3)
+
+
+def test_wrong_counts_weights():
+    """Tests the weighted shares of wrong answers in each class."""
+    X = np.arange(6.0)[:, None]
+    fit = CrossFit(X, [-1, -1, -1, 1, 1, 1], [1, 2, 1, 1, 1, 6], folds=2)
+    # Wrong: the second and the third of -1 (2 + 1 of 4), the first of +1 (1 of 8).
+    assert fit.wrong(np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 1.0])) == pytest.approx((0.75, 0.125))
