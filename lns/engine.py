@@ -44,7 +44,7 @@ class EngineParams:
         most so many moves per weight. (An estimate of the work, not of this machine's speed: the same
         arguments give the same search.)
     heats
-        Temperatures at which those walks begin, in shares of one example, taken in turn.
+        Temperatures at which those walks begin, in units of an average example's loss, taken in turn.
     patience
         Rounds without a better solution of this episode after which a new one begins.
     elites
@@ -60,7 +60,7 @@ class EngineParams:
     walks: int = 2
     opening_share: float = 0.5
     opening: int = 20_000
-    heats: tuple[float, ...] = (3.0, 10.0, 0.3, 30.0, 100.0)
+    heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
     patience: int = 25
     elites: int = 8
     sample_rows: int = 65_536
@@ -179,7 +179,8 @@ def run(
                 choices = select(part.view(base.codes, search.elite_codes), params.neighbourhoods, rng)
                 moves = params.polish * len(start)
                 tasks = [
-                    Task(base.codes, c, moves, child(seed, search.rounds, k)) for k, c in enumerate(choices)
+                    Task(base.codes, c, moves, child(seed, search.rounds, k), search.best.objective)
+                    for k, c in enumerate(choices)
                 ]
             clock.lap("select")
             proposals = backend(part, tasks, opening_deadline(deadline) if opening else deadline)
@@ -266,6 +267,8 @@ def open_episode(
             elite = search.elites[rng.integers(len(search.elites))][1]
             codes = (start, elite, anywhere)[rng.integers(3)]
         heat = params.heats[(search.episode * params.walks + k) % len(params.heats)]
-        tasks.append(Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k)))
+        tasks.append(
+            Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k), search.best.objective)
+        )
     search.episode += 1
     return tasks

@@ -157,7 +157,7 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
     batch
         Which examples get target bits: ``"ambiguous"``, ``"random"`` or ``"none"``.
     heat
-        Temperature at which the composer's polish begins, in units of one example's share; 0 for none.
+        Temperature at which the composer's polish begins, in units of an average example's loss; 0 for none.
     seed
         Of all choices. Decomposers of parallel branches need different ones, to choose different things.
     """
@@ -285,7 +285,8 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
             cand = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish and move.heat > 0:
                 seed = int(rng.integers(2**31))
-                polished = model.part.polish(cand, move.heat, self.polish * len(cand), seed)
+                level, moves = float(energies.min()), self.polish * len(cand)
+                polished = model.part.polish(cand, move.heat, level, moves, seed)
                 pair = np.stack([cand, polished])  # the walk looks at a part of very large data
                 cand = pair[np.argmin(here.evaluate(pair))]
             value = model.problem.state(cand).objective

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lns.state import State
 
 
-COLD = 0.02  # temperature at which a polish ends, in units of one example's share
+COLD = 0.04  # temperature at which a polish ends, in units of an average example's loss
 
 
 class Part:
@@ -52,13 +52,18 @@ class Part:
         self,
         codes: NDArray[np.int32],
         heat: float,
+        level: float,
         moves: int,
         seed: int,
         expired: Callable[[], bool] = lambda: False,
     ) -> NDArray[np.int32]:
-        """The best codes of a short walk that begins at `heat`, in units of one example's share."""
-        share = 1.0 / self.problem.num_examples
-        return self.working.anneal(codes, heat * share, min(COLD, heat) * share, moves, seed, expired=expired)
+        """The best codes of a short walk that begins at `heat`.
+
+        Heat is measured by what an average example adds to an objective of `level`: whether losses are large
+        or small, the walk takes the same way.
+        """
+        unit = max(level, 1e-9) / self.problem.num_examples
+        return self.working.anneal(codes, heat * unit, min(COLD, heat) * unit, moves, seed, expired=expired)
 
     def view(self, codes: NDArray[np.int32], elites: list[NDArray[np.int32]]) -> View:
         """What strategies may look at."""
@@ -95,7 +100,7 @@ class Choice:
     batch, examples
         Which examples get target bits (``"ambiguous"`` or ``"random"``), and how many at most.
     heat
-        Temperature at which the polish begins, in units of one example's share 1/S; 0 for no polish.
+        Temperature at which the polish begins, in units of an average example's loss; 0 for no polish.
     other
         Codes of another solution, for fusion.
     """
@@ -108,7 +113,7 @@ class Choice:
     width: float = 0.0
     batch: str = "ambiguous"
     examples: int = 0
-    heat: float = 1.0
+    heat: float = 2.0
     other: NDArray[np.int32] | None = None
 
     @classmethod
@@ -219,12 +224,16 @@ class Clock:
 
 @dataclass(frozen=True)
 class Task:
-    """A neighbourhood to run: from which codes, which choice, how long a polish, which seed."""
+    """A neighbourhood to run: from which codes, which choice, how long a polish, which seed.
+
+    `level` is the objective by which temperatures are measured.
+    """
 
     codes: NDArray[np.int32]
     choice: Choice
     polish_moves: int
     seed: np.random.SeedSequence
+    level: float = 1.0
 
 
 def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] = lambda: False) -> Proposal:
@@ -248,7 +257,8 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         sizes = (sub.num_variables, sub.num_couplers, len(samples))
         clock.lap("rank")
     if choice.heat > 0:
-        cand = part.polish(cand, choice.heat, task.polish_moves, int(rng.integers(2**31)), expired)
+        seed = int(rng.integers(2**31))
+        cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, expired)
         clock.lap("polish")
     return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
 

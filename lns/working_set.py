@@ -218,7 +218,9 @@ def anneal(  # type: ignore[no-untyped-def]
             new = codes[i] + 1
         elif kind < 0.8:
             new = codes[i] - 1
-        else:  # mostly short jumps, any level now and then
+        elif kind < 0.9:  # any level
+            new = np.random.randint(tops[i] + 1)
+        else:  # mostly short jumps, for grids of many levels
             reach = 2
             while reach < tops[i] and np.random.random() < 0.6:
                 reach *= 2

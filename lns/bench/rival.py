@@ -22,9 +22,9 @@ from lns.matrix import SparseMatrix
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
-# Hot ends of the temperature ranges in units of one example's share 1/S; the cold end is 0.02.
-RANGES = (300.0, 30.0, 3.0, 0.3)
-COLD = 0.02
+# Hot ends of the temperature ranges in units of an average example's loss at the start; the cold end is 0.04.
+RANGES = (600.0, 60.0, 6.0, 0.6)
+COLD = 0.04
 
 
 @njit(**FAST)
@@ -123,7 +123,7 @@ class Rival:
     def walk(
         self, start: NDArray[np.int32], hot: float, seconds: float, seed: int
     ) -> tuple[NDArray[np.int32], int]:
-        """Anneal from hot/S to 0.02/S in the time given; the best codes and the number of moves."""
+        """Anneal from `hot` to `COLD` in the time given; the best codes and the number of moves."""
         problem = self.problem
         state = problem.state(start)
         m, codes, w = state.margins, state.codes, np.append(state.weights, state.bias)
@@ -139,11 +139,11 @@ class Rival:
             problem.lam,
         )
         rng = np.random.default_rng(seed)
-        share = 1.0 / problem.num_examples
+        unit = state.objective / problem.num_examples
         best, energy, lowest, moves, chunk = codes.copy(), 0.0, 0.0, 0, 20
         began = perf_counter()
         while (elapsed := perf_counter() - began) < seconds:
-            temperature = share * hot * (COLD / hot) ** (elapsed / seconds)
+            temperature = unit * hot * (COLD / hot) ** (elapsed / seconds)
             change, low, found = self._walk(
                 *self._data, *arrays, temperature, chunk, int(rng.integers(2**31))
             )
