@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,12 @@ from lns.q_range import q_candidates
 DEFAULT_LAM = 1e-3
 LAMS = (DEFAULT_LAM, 1e-5, 1e-4, 1e-2)  # to choose from
 DEFAULT_Q = -1.0  # where there is too little data to choose
-FEWEST = 25  # examples of the smaller class, below which nothing is chosen
+FEWEST = 25  # examples of the smallest class, below which nothing is chosen
 FOLDS = 4
 MOST_ROWS = 6_000
 MOST_NUMBERS = 400_000  # rows times numbers in a row; more data is sampled
+
+Candidate = tuple[float, float, float]  # q of -1, q of +1, λ
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,16 @@ class Chosen:
     lam
         λ.
     rates
-        The flip rates that the errors were corrected for; None if there was too little data to choose.
+        The flip rates that the errors were corrected for, if they were.
     errors
-        Corrected validation error of every candidate (q of -1, q of +1, λ) that was tried.
+        Validation error of every candidate (q of -1, q of +1, λ) that was tried; none if there was too little
+        data to choose.
     """
 
     q: dict[int, float]
     lam: float
     rates: FlipRates | None
-    errors: dict[tuple[float, float, float], float]
+    errors: dict[Candidate, float]
 
 
 def choose_q(
@@ -80,89 +84,157 @@ def choose_q(
     seed
         Seed of the folds, and of the sample of large data.
     """
-    matrix, labels = as_matrix(X), np.asarray(y)
     given = None if rates is None else check_rates(rates)
     lams = LAMS if lam is None else (float(lam),)
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows, weight = _sample(matrix, labels, weight, seed)
-    labels = labels[rows]
-    if min((labels == label).sum() for label in (-1, 1)) < FEWEST:
+    part = _Part.of(X, np.asarray(y), sample_weight, seed)
+    if part.fewest < FEWEST:
         return Chosen({-1: DEFAULT_Q, 1: DEFAULT_Q}, lams[0], given, {})
-    fit = CrossFit(matrix.take(rows).X, labels, weight, FOLDS, seed)
-
+    fit = CrossFit(part.X, part.labels, part.weight, FOLDS, seed)
     with threadpool_limits(1, user_api="blas"):  # thousands of small calls: threads would wait for each other
         convex = fit.scores(NEVER, lams[0])
-        rates = given or rates_from_scores(convex, fit.y, fit.share)
-        judge = _Judge(fit, rates)
-        judge.test((NEVER, NEVER, lams[0]), convex)
-        pairs = _pairs(float(fit.share[fit.y * convex <= 0].sum()))
-        judge.choice = (*pairs[0], lams[0])
-        # With noise and a q that does not stand in its way, a larger λ only looks good: not yet.
-        judge.choose([(*pairs[0], lam) for lam in lams if lam <= lams[0]], 1.0)
-        judge.choose([(*pair, judge.choice[2]) for pair in pairs], 1.0)
-        judge.choose([(*judge.choice[:2], lam) for lam in lams], 0.0)
-    negative, positive, chosen_lam = judge.choice
-    return Chosen({-1: negative, 1: positive}, chosen_lam, rates, judge.errors)
+        found = given or rates_from_scores(convex, fit.y, fit.share)
+        negative_share = float(fit.share[fit.y < 0].sum())
 
+        def judge(candidate: Candidate) -> tuple[float, NDArray[np.bool_]]:
+            negative, positive, lam = candidate
+            scores = fit.scores({-1: negative, 1: positive}, lam)
+            return corrected_error(*fit.wrong(scores), negative_share, found), fit.y * scores <= 0
 
-Candidate = tuple[float, float, float]  # q of -1, q of +1, λ
-
-
-class _Judge:
-    """Holds a choice, and leaves it for a better one."""
-
-    def __init__(self, fit: CrossFit, rates: FlipRates) -> None:
-        self.fit, self.rates = fit, rates
-        self.negative_share = float(fit.share[fit.y < 0].sum())
-        self.errors: dict[Candidate, float] = {}
-        self.choice: Candidate = (NEVER, NEVER, 0.0)
-        self._wrong: dict[Candidate, NDArray[np.bool_]] = {}
         # What one more wrong answer adds to the corrected error, by the label of the example.
-        slopes = [(1 - rates.positive + rates.negative), (1 - rates.negative + rates.positive)]
-        self._cost = fit.share * np.where(fit.y < 0, *slopes) / rates.remaining
-
-    def choose(self, candidates: list[Candidate], doubts: float) -> None:
-        """Go to the best candidate if its error is lower by so many standard errors of the difference."""
-        for candidate in candidates:
-            if candidate not in self.errors:
-                negative, positive, lam = candidate
-                self.test(candidate, self.fit.scores({-1: negative, 1: positive}, lam))
-        best = min(candidates, key=self.errors.__getitem__)
-        differ = self._wrong[best] != self._wrong[self.choice]
-        doubt = float(np.sqrt(np.square(self._cost[differ]).sum()))
-        if self.errors[best] < self.errors[self.choice] - doubts * doubt:
-            self.choice = best
-
-    def test(self, candidate: Candidate, scores: NDArray) -> None:
-        """Note the error of a candidate, given its out-of-fold scores."""
-        self._wrong[candidate] = self.fit.y * scores <= 0
-        self.errors[candidate] = corrected_error(*self.fit.wrong(scores), self.negative_share, self.rates)
+        slopes = 1 - found.positive + found.negative, 1 - found.negative + found.positive
+        cost = fit.share * np.where(fit.y < 0, *slopes) / found.remaining
+        values = _values(float(fit.share[fit.y * convex <= 0].sum()))
+        one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
+        choice = _Choice(judge, cost)
+        negative, positive, chosen_lam = choice.settle([*zip(values, values, strict=True), *one_sided], lams)
+    return Chosen({-1: negative, 1: positive}, chosen_lam, found, choice.errors)
 
 
-def _pairs(error: float) -> list[tuple[float, float]]:
-    """Candidates (q of -1, q of +1): first the lower bound for both, last the convex loss."""
-    values = [float(q) for q in q_candidates(min(max(error, 0.01), 0.45), count=4)]
-    alike = [(q, q) for q in values]
-    one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
-    return [*alike, *one_sided, (NEVER, NEVER)]
+def choose_q_for_classes(
+    X: Any,
+    codes: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    lam: float | None = None,
+    seed: int = 0,
+) -> Chosen:
+    """Choose one q, and λ unless it is given, for several classes that are trained one against the rest.
 
+    As `choose_q`, but with one q for all, and by the plain validation error of the class with the highest
+    score: flips between several classes are not described by two rates. If one class is flipped into one
+    other far more often than elsewhere, that error can choose wrongly.
 
-def _sample(matrix: Any, y: NDArray, weight: NDArray, seed: int) -> tuple[NDArray[np.intp], NDArray]:
-    """Rows that keep the work bounded, and weights that keep the shares of the classes.
-
-    Of a rare class up to half of the sample is taken: its errors count as much as those of the other.
+    Parameters
+    ----------
+    X, sample_weight, lam, seed
+        As for `choose_q`.
+    codes
+        The class of every example: 0, 1, 2, ...
     """
-    rows = matrix.shape[0]
-    numbers = matrix.X.nnz / rows if hasattr(matrix.X, "nnz") else matrix.shape[1]
-    most = int(min(MOST_ROWS, max(500, MOST_NUMBERS / max(1.0, numbers))))
-    if rows <= most:
-        return np.arange(rows), weight
-    rng = np.random.default_rng(seed)
-    groups = sorted((np.flatnonzero(y == label) for label in (-1, 1)), key=len)
-    rare = rng.permutation(groups[0])[: most // 2]
-    other = rng.permutation(groups[1])[: most - len(rare)]
-    kept = weight.astype(np.float64)
-    for group, taken in zip(groups, (rare, other), strict=True):
-        kept[taken] *= weight[group].sum() / max(weight[taken].sum(), 1e-300)
-    chosen = np.sort(np.concatenate([rare, other]))
-    return chosen, kept[chosen]
+    lams = LAMS if lam is None else (float(lam),)
+    part = _Part.of(X, np.asarray(codes), sample_weight, seed)
+    if part.fewest < FEWEST:
+        return Chosen({-1: DEFAULT_Q, 1: DEFAULT_Q}, lams[0], None, {})
+    fits = [
+        CrossFit(part.X, np.where(part.labels == code, 1, -1), part.weight, FOLDS, seed)
+        for code in range(part.labels.max() + 1)
+    ]
+    share = fits[0].share
+
+    def judge(candidate: Candidate) -> tuple[float, NDArray[np.bool_]]:
+        scores = np.stack([fit.scores(candidate[0], candidate[2]) for fit in fits])
+        wrong = scores.argmax(axis=0) != part.labels
+        return float(share[wrong].sum()), wrong
+
+    with threadpool_limits(1, user_api="blas"):
+        choice = _Choice(judge, share)
+        values = _values(choice.error((NEVER, NEVER, lams[0])))
+        q, _, chosen_lam = choice.settle([*zip(values, values, strict=True)], lams)
+    return Chosen({-1: q, 1: q}, chosen_lam, None, choice.errors)
+
+
+def _values(error: float) -> list[float]:
+    """The paper's candidates for q, given the error on labels as they are."""
+    return [float(q) for q in q_candidates(min(max(error, 0.01), 0.45), count=4)]
+
+
+class _Choice:
+    """Goes from candidate to candidate, where the gain is beyond chance.
+
+    Parameters
+    ----------
+    judge
+        Error of a candidate, and which examples it gets wrong.
+    cost
+        What each wrong example adds to the error.
+    """
+
+    def __init__(
+        self, judge: Callable[[Candidate], tuple[float, NDArray[np.bool_]]], cost: NDArray[np.float64]
+    ) -> None:
+        self._judge, self._cost = judge, cost
+        self._judged: dict[Candidate, tuple[float, NDArray[np.bool_]]] = {}
+
+    @property
+    def errors(self) -> dict[Candidate, float]:
+        """Error of every candidate that was looked at."""
+        return {candidate: error for candidate, (error, _) in self._judged.items()}
+
+    def error(self, candidate: Candidate) -> float:
+        """Error of a candidate."""
+        if candidate not in self._judged:
+            self._judged[candidate] = self._judge(candidate)
+        return self._judged[candidate][0]
+
+    def settle(self, pairs: list[tuple[float, float]], lams: tuple[float, ...]) -> Candidate:
+        """The best pair of q and λ, beginning with the first of each."""
+        best: Candidate = (*pairs[0], lams[0])
+        # With noise and a q that does not stand in its way, a larger λ only looks good: not yet.
+        best = self._better(best, ((*pairs[0], lam) for lam in lams if lam <= lams[0]), 1.0)
+        best = self._better(best, ((*pair, best[2]) for pair in [*pairs, (NEVER, NEVER)]), 1.0)
+        return self._better(best, ((*best[:2], lam) for lam in lams), 0.0)
+
+    def _better(self, now: Candidate, candidates: Iterable[Candidate], doubts: float) -> Candidate:
+        """The best candidate, if its error is lower by so many standard errors of the difference."""
+        best = min([now, *candidates], key=self.error)
+        differ = self._judged[best][1] != self._judged[now][1]
+        doubt = float(np.sqrt(np.square(self._cost[differ]).sum()))
+        return best if self.error(best) < self.error(now) - doubts * doubt else now
+
+
+@dataclass(frozen=True)
+class _Part:
+    """As much of the data as the choice looks at."""
+
+    X: Any
+    labels: NDArray
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: Any, labels: NDArray, sample_weight: ArrayLike | None, seed: int) -> _Part:
+        """All rows, or a sample that bounds the work, with weights that keep the shares of the classes.
+
+        Every class gets the same number of rows if it has so many: errors on a rare one count, too.
+        """
+        matrix = as_matrix(X)
+        rows = matrix.shape[0]
+        weight = np.ones(rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        groups = sorted((np.flatnonzero(labels == label) for label in np.unique(labels)), key=len)
+        numbers = matrix.X.nnz / rows if hasattr(matrix.X, "nnz") else matrix.shape[1]
+        most = int(min(MOST_ROWS, max(500, MOST_NUMBERS / max(1.0, numbers * len(groups) / 2))))
+        if rows <= most:
+            return cls(matrix.X, labels, weight)
+        rng = np.random.default_rng(seed)
+        taken: list[NDArray] = []
+        for k, group in enumerate(groups):
+            room = (most - sum(map(len, taken))) // (len(groups) - k)
+            taken.append(rng.permutation(group)[:room])
+            whole = weight[group].sum()
+            weight[taken[-1]] *= whole / max(weight[taken[-1]].sum(), 1e-300)
+        chosen = np.sort(np.concatenate(taken))
+        return cls(matrix.take(chosen).X, labels[chosen], weight[chosen])
+
+    @property
+    def fewest(self) -> int:
+        """Examples of the smallest class."""
+        return int(np.unique(self.labels, return_counts=True)[1].min())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lns.choose_q import DEFAULT_LAM, choose_q
-from lns.classifier_settings import Settings, check_weight, is_auto
+from lns.choose_q import DEFAULT_LAM, choose_q, choose_q_for_classes
+from lns.classifier_settings import Settings, check_weight
 from lns.cross_fit import NEVER
 from lns.driver import solve
 from lns.engine import EngineParams
 from lns.errors import InvalidInput
-from lns.flip_rates import FlipRates
 from lns.problem import QLossProblem
 from lns.result import Result
 from lns.training_set import TrainingSet
@@ -36,8 +34,8 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
 
     Trains by minimising *mean q-loss + λ Σ w²* over weights of a few bits: the loss stops growing at a margin
     q, so an example with a wrong label is given up, and reported, instead of dragging the boundary along.
-    Nothing needs to be set: q, one for each class, and λ are chosen from the data. Features are scaled to
-    [0, 1] inside. More than two classes are trained one against the rest.
+    Nothing needs to be set: q, one for each of two classes, and λ are chosen from the data. Features are
+    scaled to [0, 1] inside. More than two classes are trained one against the rest, with one q for all.
 
     The order of the rows does not matter, and a row of weight two is a row given twice. Fits that do not run
     into `time_limit` are repeatable: the same data and `random_state` give the same model.
@@ -82,11 +80,9 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
         For each training example, whether its label is believed to be wrong: its margin is at most q (and,
         among more than two classes, another class scores higher).
     q_, lam_
-        What was used. q: ``{label: q}``, or, chosen for more than two classes,
-        ``{label: (q of the rest, q of the class)}``. λ: a number, or one for each class.
+        What was used: ``{label: q}``, and λ.
     flip_rates_
-        ``{label: rate}`` that q was chosen with; for more than two classes
-        ``{label: (rate of the rest, rate of the class)}``. None where nothing was chosen.
+        ``{label: rate}`` that q was chosen with; None where q was given, and for more than two classes.
     objective_
         The objective on the scaled features: a number, or one for each class.
     result_
@@ -176,9 +172,8 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
 
         # Two classes are one problem, whose positive class is the second.
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        fits = [self._fit_one(examples, positive, settings) for positive in positives]
-        self._keep_model(fits, examples)
-        self._keep_choices(fits)
+        q = self._choose(examples, settings)
+        self._keep([self._fit_one(examples, positive, q, settings.seed) for positive in positives], examples)
         self._judge_labels(X, labels)
         return self
 
@@ -211,47 +206,43 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
         easy = QLossProblem(X, y, weight_range=(-1, 1), bias_range=(-1, 1))
         self._solve(easy, settings.seed, 0)
 
-    def _fit_one(self, examples: TrainingSet, positive: int, settings: Settings) -> _Fit:
-        """Choose q and λ, unless given, and search: one class against all others."""
-        X, y, weight = examples.X, examples.signs(positive), examples.weight
-        if settings.q is None:
-            chosen = choose_q(X, y, weight, lam=settings.lam, rates=settings.rates, seed=settings.seed)
-            lam, rates = chosen.lam, chosen.rates
-            q = np.where(np.arange(len(self.classes_)) == positive, chosen.q[1], chosen.q[-1])
+    def _choose(self, examples: TrainingSet, settings: Settings) -> NDArray[np.float64]:
+        """q of the examples of each class, given or chosen; sets what is known of q, λ and the noise."""
+        X, weight = examples.X, examples.weight
+        lam, rates, seed = settings.lam, settings.rates, settings.seed
+        self.flip_rates_ = None
+        labels = self.classes_.tolist()
+        if settings.q is not None:
+            q, self.lam_ = settings.q, DEFAULT_LAM if lam is None else lam
+        elif len(labels) == 2:
+            chosen = choose_q(X, examples.signs(1), weight, lam=lam, rates=rates, seed=seed)
+            q, self.lam_ = np.array([chosen.q[-1], chosen.q[1]]), chosen.lam
+            if chosen.rates is not None:
+                self.flip_rates_ = dict(zip(labels, chosen.rates, strict=True))
         else:
-            q, lam, rates = settings.q, DEFAULT_LAM if settings.lam is None else settings.lam, None
-        problem = self._problem(X, y, q[examples.codes], lam, weight)
-        problem.find_warm_start()  # whole, whatever the time limit of the search
-        return _Fit(positive, q, lam, rates, self._solve(problem, settings.seed, self.max_rounds))
+            chosen = choose_q_for_classes(X, examples.codes, weight, lam=lam, seed=seed)
+            q, self.lam_ = np.full(len(labels), chosen.q[1]), chosen.lam
+        self.q_ = dict(zip(labels, q.tolist(), strict=True))
+        return q
 
-    def _keep_model(self, fits: list[_Fit], examples: TrainingSet) -> None:
+    def _fit_one(self, examples: TrainingSet, positive: int, q: NDArray[np.float64], seed: int) -> Result:
+        """Search: one class against all others."""
+        problem = self._problem(
+            examples.X, examples.signs(positive), q[examples.codes], self.lam_, examples.weight
+        )
+        problem.find_warm_start()  # whole, whatever the time limit of the search
+        return self._solve(problem, seed, self.max_rounds)
+
+    def _keep(self, results: list[Result], examples: TrainingSet) -> None:
         """Weights in the units of the features, and what the search says of itself."""
         scaling = examples.scaling
-        self.coef_ = np.stack([fit.result.weights for fit in fits]) / scaling.span
-        self.intercept_ = np.array([fit.result.bias for fit in fits]) - self.coef_ @ scaling.offset
-        self.n_iter_ = max(len(fit.result.rounds) for fit in fits)
-        self.objective_: Any = np.array([fit.result.objective for fit in fits])
-        self.result_: Any = [fit.result for fit in fits]
-        if len(fits) == 1:
-            self.objective_, self.result_ = float(self.objective_[0]), self.result_[0]
-
-    def _keep_choices(self, fits: list[_Fit]) -> None:
-        """q, λ and flip rates by label."""
-        labels = self.classes_.tolist()
-        if len(fits) == 1:
-            (fit,) = fits
-            self._own_q = fit.q
-            self.lam_: Any = fit.lam
-            self.flip_rates_ = None if fit.rates is None else dict(zip(labels, fit.rates, strict=True))
-        else:
-            self._own_q = np.array([fit.q[fit.positive] for fit in fits])
-            self.lam_ = np.array([fit.lam for fit in fits])
-            rates = {labels[fit.positive]: tuple(fit.rates) for fit in fits if fit.rates is not None}
-            self.flip_rates_ = rates if len(rates) == len(labels) else None
-        if len(fits) > 1 and is_auto(self.q):
-            self.q_: Any = {labels[fit.positive]: fit.q_pair for fit in fits}
-        else:
-            self.q_ = dict(zip(labels, fits[0].q.tolist(), strict=True))
+        self.coef_ = np.stack([result.weights for result in results]) / scaling.span
+        self.intercept_ = np.array([result.bias for result in results]) - self.coef_ @ scaling.offset
+        self.n_iter_ = max(len(result.rounds) for result in results)
+        self.objective_: Any = np.array([result.objective for result in results])
+        self.result_: Any = results
+        if len(results) == 1:
+            self.objective_, self.result_ = float(self.objective_[0]), results[0]
 
     def _judge_labels(self, X: Any, labels: NDArray) -> None:
         """How much each training label is believed; those of classes without weight are not judged."""
@@ -308,7 +299,7 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
 
     def _quality_of(self, scores: NDArray, labels: NDArray) -> NDArray[np.float64]:
         codes = np.searchsorted(self.classes_, labels)
-        q = np.maximum(self._own_q[codes], NEVER)
+        q = np.maximum(np.array([*self.q_.values()])[codes], NEVER)
         if scores.ndim == 1:
             relative = (np.where(codes == 1, scores, -scores) - q) / (1 - q)
         else:
@@ -317,19 +308,3 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
             others[rows, codes] = -np.inf
             relative = np.maximum((own - q) / (1 - q), own - others.max(axis=1))
         return expit(4 * relative)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A trained binary problem; `q` is that of the examples of each class."""
-
-    positive: int
-    q: NDArray[np.float64]
-    lam: float
-    rates: FlipRates | None
-    result: Result
-
-    @property
-    def q_pair(self) -> tuple[float, float]:
-        """q of the rest and q of the class."""
-        return float(self.q[self.positive - 1]), float(self.q[self.positive])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lns
-from lns.choose_q import DEFAULT_LAM, choose_q
+from lns.choose_q import DEFAULT_LAM, _Part, choose_q, choose_q_for_classes
 from lns.cross_fit import NEVER, CrossFit, stratified_folds
 from lns.datasets.split import train_test_split
 
@@ -29,12 +29,12 @@ def test_the_suspect_labels_are_given_up_more_easily(flip_class):
 
 
 def test_clean_labels_are_all_trusted():
-    """Tests that data without a wrong example is not given up anywhere."""
+    """Tests that data without a wrong example keeps the lowest q of the paper's rule, alike for both."""
     rng = np.random.default_rng(0)
     X = rng.random((200, 3))
     X[:, 0] += 2 * (np.arange(200) % 2)
     chosen = choose_q(X, np.where(np.arange(200) % 2, 1, -1))
-    assert chosen.q == {-1: NEVER, 1: NEVER}
+    assert chosen.q == {-1: -9.0, 1: -9.0}  # 1 - 1/√0.01: no error is taken for less than 1 %
 
 
 def test_given_values_are_kept():
@@ -46,6 +46,19 @@ def test_given_values_are_kept():
     assert chosen.rates == (0.3, 0.0)
     best = min(chosen.errors, key=chosen.errors.__getitem__)
     assert best == (chosen.q[-1], chosen.q[1], 0.02)
+
+
+def test_one_q_for_several_classes():
+    """Tests that three classes, a fifth of the labels at random, get one q by plain validation error."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    X = rng.random((300, 2)) * 0.4 + np.array([[0.0, 0.0], [0.6, 0.0], [0.3, 0.6]])[truth]
+    codes = np.where(rng.random(300) < 0.2, rng.integers(0, 3, 300), truth)
+    chosen = choose_q_for_classes(X, codes, lam=1e-3)
+    assert chosen.q[-1] == chosen.q[1] <= 0
+    assert chosen.rates is None
+    assert len(chosen.errors) == 5
+    assert chosen.errors[chosen.q[1], chosen.q[1], 1e-3] == pytest.approx(0.13, abs=0.05)
 
 
 def test_too_little_data_chooses_nothing():
@@ -61,6 +74,7 @@ def test_too_little_data_chooses_nothing():
 def test_large_data_is_sampled(monkeypatch):
     """Tests that the work is bounded, and that the same seed draws the same sample."""
     monkeypatch.setattr("lns.choose_q.MOST_ROWS", 600)
+    monkeypatch.setattr("lns.choose_q.LAMS", (1e-3,))
     sizes = []
     monkeypatch.setattr(
         "lns.choose_q.CrossFit", lambda X, y, *rest: sizes.append(len(y)) or CrossFit(X, y, *rest)
@@ -99,3 +113,23 @@ def test_wrong_counts_weights():
     fit = CrossFit(X, [-1, -1, -1, 1, 1, 1], [1, 2, 1, 1, 1, 6], folds=2)
     # Wrong: the second and the third of -1 (2 + 1 of 4), the first of +1 (1 of 8).
     assert fit.wrong(np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 1.0])) == pytest.approx((0.75, 0.125))
+
+
+def test_a_rare_class_is_not_lost_in_the_sample(monkeypatch):
+    """Tests that a sample takes all of a rare class and keeps its share of the weight."""
+    monkeypatch.setattr("lns.choose_q.MOST_ROWS", 100)
+    y = np.where(np.arange(1000) < 20, 1, -1)
+    part = _Part.of(np.arange(1000.0)[:, None], y, None, 0)
+    assert (part.labels == 1).sum() == 20
+    assert len(part.labels) == 100
+    assert part.weight[part.labels == 1].sum() / part.weight.sum() == pytest.approx(0.02)
+
+
+def test_a_heavy_example_is_spread_over_the_folds():
+    """Tests that an example that stands for many is trained on in every fold and scored by all of them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 2)), np.where(np.arange(40) % 2, 1, -1)
+    weight = np.where(np.arange(40) == 7, 100.0, 1.0)
+    scores = CrossFit(X, y, weight).scores(NEVER, 1e-3)
+    w, b = lns.QLossProblem(X, y, q=-np.inf, lam=1e-3, sample_weight=weight).warm_start
+    assert scores[7] == pytest.approx(X[7] @ w + b, abs=0.05)
