@@ -57,8 +57,8 @@ class EngineParams:
 
     neighbourhoods: int = 2
     polish: int = 100
-    walks: int = 2
-    opening_share: float = 0.5
+    walks: int = 4
+    opening_share: float = 0.35
     opening: int = 20_000
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
     patience: int = 25
@@ -234,7 +234,7 @@ def record_of(
 def opening_deadline(deadline: float) -> float:
     """A walk that is slower than expected ends in time for rounds to cool what it has found."""
     now = perf_counter()
-    return now + 0.6 * (deadline - now)
+    return now + 0.75 * (deadline - now)
 
 
 def opening_moves(part: Part, params: EngineParams, time_limit: float | None) -> int:
