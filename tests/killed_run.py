@@ -6,15 +6,17 @@ Goes on from the checkpoint if there is one; when it reaches the last round, it 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
 from search_cases import facts, random_problem
 
 import lns
+from lns import keeper
 from lns.engine import EngineParams
 
-ROUNDS = 60
+ROUNDS = 120
 PARAMS = EngineParams(opening=400, polish=40, patience=5, sample_rows=800)
 
 
@@ -36,7 +38,8 @@ def summary(result):
 
 def main(checkpoint, out, backend="local"):
     """Begin or go on."""
-    options = {"backend": backend, "workers": 2, "checkpoint_every": 0.05, "callbacks": [Ready()]}
+    keeper.MOST = math.inf  # a checkpoint after every round, whatever it costs
+    options = {"backend": backend, "workers": 2, "checkpoint_every": 1e-3, "callbacks": [Ready()]}
     if Path(checkpoint).exists():
         result = lns.resume(checkpoint, time_limit=None, **options)
     else:
@@ -46,10 +49,13 @@ def main(checkpoint, out, backend="local"):
 
 
 class Ready(lns.Callbacks):
-    """Says when the rounds begin."""
+    """Says when the rounds begin, and when each ends."""
 
     def on_start(self, problem, objective):
         print("ready", flush=True)
+
+    def on_round(self, record):
+        print(record.round, flush=True)
 
 
 if __name__ == "__main__":

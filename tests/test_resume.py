@@ -375,8 +375,8 @@ def test_a_run_in_a_thread_leaves_signals_alone(path):
 # ---- killed ----
 
 
-def killed_and_resumed(folder, kills, seed, backend="local", longest=4.0):
-    """Kill a run so many times, each time after a while, and let it go on; what it wrote at its end."""
+def killed_and_resumed(folder, kills, seed, backend="local"):
+    """Kill a run so many times, each time after a few rounds, and let it go on; what it wrote at its end."""
     rng = np.random.default_rng(seed)
     checkpoint, out, done = folder / "run.ckpt", folder / "out.json", 0
     script = Path(killed_run.__file__)
@@ -387,11 +387,11 @@ def killed_and_resumed(folder, kills, seed, backend="local", longest=4.0):
     while not out.exists():
         child = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
         if done < kills:
-            if rng.random() < 0.8:
-                child.stdout.readline()  # the rounds begin
-                time.sleep(rng.exponential(0.1))
-            else:
-                time.sleep(longest * rng.random())  # any moment from the birth of the process on
+            for _ in range(
+                rng.integers(7)
+            ):  # lines: the first says that rounds begin, the others that one ended
+                child.stdout.readline()
+            time.sleep(rng.exponential(0.02))
             child.kill()
             done += 1
             if checkpoint.exists():

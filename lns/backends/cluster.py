@@ -15,7 +15,8 @@ import ray
 from lns.errors import InvalidInput
 
 SILENCE = 20.0  # seconds without an answer after which the head counts as lost; Ray ends the process after 60
-CONNECT = 2.0  # seconds that a connection may take
+CONNECT = 2.0  # seconds that a connection may take,
+FIRST_CONNECT = 10.0  # and the first one
 
 
 class ClusterLost(Exception):
@@ -47,6 +48,7 @@ class Cluster:
             ray.init(address="local", num_cpus=cpus, include_dashboard=False, **options)
             return
         try:
+            _knock(address)  # Ray itself would go on trying for minutes
             ray.init(address=address, **options)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise InvalidInput(
@@ -100,3 +102,10 @@ def _opens(family: int, address: Any) -> bool:
         return True
     except OSError:
         return False
+
+
+def _knock(address: str) -> None:
+    """An error if nobody listens at an address of the form ``host:port`` or ``ray://host:port``."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), FIRST_CONNECT).close()

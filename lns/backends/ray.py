@@ -31,7 +31,7 @@ from lns.solvers import Solver
 ATTEMPTS = 4  # on the cluster; after that this process runs the task itself
 PATIENCE = 60.0  # seconds after which a task is suspected to hang,
 SLOWER = 10.0  # unless so many times as long as it should take, or as others took, is longer
-SLOW_START = 120.0  # seconds of waiting for the first worker, who compiles, before a word about it
+SLOW_START = 180.0  # seconds that workers may take to start and to compile
 GRACE = 5.0  # seconds that a task may take to notice its deadline
 LOOK = 1.0  # seconds between two looks at the cluster
 
@@ -60,8 +60,9 @@ class RayBackend:
             pickled = ray.cloudpickle.dumps(solver)
         except Exception as error:
             raise InvalidInput(f"The solver cannot be sent to the workers of a cluster: {error}") from error
-        self.longest: dict[str, float] = {}  # seconds that a task has taken, by kind
+        self.longest: dict[str, float] = {}  # seconds that a worker was busy with a task, by kind
         self._part: Part | None = None
+        self._told = False
         self._local: LocalBackend | None = None
         self.cluster = Cluster(address, workers)
         try:
@@ -76,16 +77,18 @@ class RayBackend:
     def _warm_up(self, part: Part, task: Task) -> None:
         parcel, work = Parcel.put(part), pickle.dumps(task)
         waiting = [run_task.remote(parcel, self.solver_parcel, work, math.inf) for _ in range(self.workers)]
-        told = False
-        while waiting:
-            done, waiting = ray.wait(waiting, timeout=SLOW_START)
+        end = perf_counter() + SLOW_START
+        while waiting and (left := end - perf_counter()) > 0:
+            done, waiting = ray.wait(waiting, timeout=left)
             for ref in done:
                 with contextlib.suppress(RayError):  # a worker lost now is replaced when it is needed
                     _open(ref)
-            if not done and not told:
-                told = True
-                cpus = self.cluster.cpus
-                _warn(f"No worker was ready within {SLOW_START:.0f} s: are the {cpus} CPUs busy? Waiting.")
+        if waiting:
+            _warn(
+                f"{len(waiting)} of {self.workers} workers were not ready within {SLOW_START:.0f} s: are the "
+                f"{self.cluster.cpus} CPUs of the cluster busy? The run begins all the same."
+            )
+            _cancel(waiting)
 
     def __call__(self, part: Part, tasks: Sequence[Task], deadline: float) -> list[Proposal]:
         """Propose for every task."""
@@ -111,6 +114,15 @@ class RayBackend:
     def forget_parcel(self) -> None:
         """Put the part into the store once more when it is needed."""
         self._part = None
+
+    def tell_full(self, error: Exception) -> None:
+        """Say once that the data of rounds finds no room."""
+        if not self._told:
+            self._told = True
+            why = (str(error).splitlines() or [""])[0]
+            _warn(
+                f"The object store of the Ray cluster is full ({why}): rounds run in this process meanwhile."
+            )
 
     def _go_on_alone(self, why: str, round: Round) -> dict[int, Proposal]:
         """Without the cluster: what is left of the round, and all rounds to come, in this process."""
@@ -165,10 +177,8 @@ class Round:
         return self.found
 
     def cancel(self) -> None:
-        """End whatever is still under way; what seems to hang together with its worker."""
-        for ref, attempt in self._running.items():
-            with contextlib.suppress(Exception):
-                ray.cancel(ref, force=attempt.suspected)
+        """End whatever is still under way."""
+        _cancel(list(self._running))
         self._running.clear()
 
     def _look_at_the_cluster(self) -> None:
@@ -180,13 +190,15 @@ class Round:
         busy = sum(not attempt.suspected for attempt in self._running.values())
         while self._waiting and busy < self.backend.workers:
             k = self._waiting.popleft()
+            if k in self.found:  # an attempt that seemed to hang came back
+                continue
             if self.retries[k] >= ATTEMPTS:
                 self._run_here(k)
                 continue
             try:
                 part = self.backend.parcel(self.part)
             except (ObjectStoreFullError, OutOfDiskError) as error:
-                _warn(f"The object store of the Ray cluster is full ({_first_line(error)}). Running here.")
+                self.backend.tell_full(error)
                 self._run_here(k)
                 continue
             left = self.deadline - perf_counter()
@@ -210,21 +222,20 @@ class Round:
                     self.backend.forget_parcel()
                 self._again(k)
                 continue
-            self._keep(k, answer, perf_counter() - attempt.began)
+            codes, batch, variables, couplers, reads, timings, chip = pickle.loads(answer)
+            choice, moved = self.tasks[k].choice, len(self._work[k]) + len(answer)
+            self._keep(k, Proposal(codes, choice, batch, variables, couplers, reads, timings, chip, 0, moved))
 
-    def _keep(self, k: int, answer: bytes, seconds: float) -> None:
-        codes, batch, variables, couplers, reads, timings, chip = pickle.loads(answer)
-        moved = len(self._work[k]) + len(answer)
-        task = self.tasks[k]
-        self.found[k] = Proposal(
-            codes, task.choice, batch, variables, couplers, reads, timings, chip, self.retries[k], moved
-        )
-        self._remember(task, seconds)
+    def _keep(self, k: int, proposal: Proposal) -> None:
+        self.found[k] = replace(proposal, retries=self.retries[k])
+        kind, longest = proposal.choice.kind, self.backend.longest
+        longest[kind] = max(longest.get(kind, 0.0), sum(proposal.timings.values()))
 
     def _again(self, k: int) -> None:
-        """Another attempt, unless one is under way already."""
+        """Another attempt, unless there is one already."""
         self.retries[k] += 1
-        if all(attempt.task != k or attempt.suspected for attempt in self._running.values()):
+        under_way = any(one.task == k and not one.suspected for one in self._running.values())
+        if not under_way and k not in self._waiting:
             self._waiting.appendleft(k)
 
     def _suspect(self) -> None:
@@ -250,14 +261,9 @@ class Round:
 
     def _run_here(self, k: int) -> None:
         """The last resort: in this process."""
-        began, task = perf_counter(), self.tasks[k]
-        found = propose(self.part, self.backend.solver, task, lambda: perf_counter() > self.deadline)
-        self.found[k] = replace(found, retries=max(1, self.retries[k]))
-        self._remember(task, perf_counter() - began)
-
-    def _remember(self, task: Task, seconds: float) -> None:
-        longest = self.backend.longest
-        longest[task.choice.kind] = max(seconds, longest.get(task.choice.kind, 0.0))
+        self.retries[k] = max(1, self.retries[k])
+        expired = lambda: perf_counter() > self.deadline  # noqa: E731
+        self._keep(k, propose(self.part, self.backend.solver, self.tasks[k], expired))
 
 
 def _open(ref: ObjectRef) -> bytes:
@@ -269,9 +275,12 @@ def _open(ref: ObjectRef) -> bytes:
         raise error.cause from error
 
 
+def _cancel(refs: Sequence[ObjectRef]) -> None:
+    """End tasks together with their workers: a task inside a solver would not hear a polite word."""
+    for ref in refs:
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            ray.cancel(ref, force=True)
+
+
 def _warn(text: str) -> None:
     warnings.warn(text, ClusterWarning, stacklevel=3)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,69 @@
+"""Solvers with faults, and a problem, for tests on a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from search_cases import random_problem
+
+from lns.engine import EngineParams
+from lns.solvers import Tabu
+
+PARAMS = EngineParams(opening=50, polish=5, patience=4, sample_rows=150, neighbourhoods=3)
+
+
+def problem():
+    """A problem whose rounds take milliseconds, with a sample that grows."""
+    return random_problem(rows=300)
+
+
+class Faulty:
+    """Tabu that comes to grief in some of its calls, the first times, and not in the process of the tests.
+
+    Parameters
+    ----------
+    fault
+        ``"die"`` or ``"hang"``.
+    folder
+        Where it is remembered which calls have had their trouble.
+    share
+        Of the calls, chosen by their seeds.
+    times
+        How often each of them has it.
+    calls
+        How many have it at most.
+    """
+
+    def __init__(self, fault, folder, share=0.4, times=1, calls=10**9):
+        self.fault, self.folder, self.share, self.times = fault, str(folder), share, times
+        self.calls = calls
+        self.home = os.getpid()
+
+    def __call__(self, sub, start, seed):
+        if os.getpid() != self.home and np.random.default_rng(seed).random() < self.share:
+            for attempt in range(self.times):
+                mark = Path(self.folder) / f"{seed}.{attempt}"
+                if not mark.exists() and len(os.listdir(self.folder)) < self.calls:
+                    mark.touch()
+                    if self.fault == "die":
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    time.sleep(1000)
+        return Tabu()(sub, start, seed)
+
+
+class Refuses:
+    """A solver that does not work, at all or in other processes."""
+
+    def __call__(self, sub, start, seed):
+        raise ZeroDivisionError("no such thing")
+
+
+class Unsendable(Tabu):
+    """A solver that holds something of this process."""
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle a connection")
