@@ -197,7 +197,7 @@ def test_samples_grow_up_to_the_limit(data, tmp_path):
     with pytest.raises(InvalidInput, match="max_sample_rows"):
         sharded.matrix  # noqa: B018
     params = EngineParams(sample_rows=40, patience=1, opening=10)
-    result = lns.solve(sharded, max_rounds=6, time_limit=None, params=params)
+    result = lns.solve(sharded, max_rounds=40, time_limit=None, params=params)
     assert max(record.rows for record in result.rounds) == 100
 
 
