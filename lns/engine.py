@@ -170,6 +170,7 @@ def run(
                 search.stalled, search.opening = 0, False
                 part = search.sample(seed)
             clock = Clock()
+            rebuilt, moved = problem.rebuilt, problem.moved_bytes
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
             base, opening = search.curr, search.opening
             if opening:
@@ -193,7 +194,10 @@ def run(
                 select.update([REWARDS[outcome] if one < base.objective else 0.0 for one in alone])
             clock.lap("merge")
 
-            records.append(record_of(search, part, outcome, proposals, alone, perf_counter() - began, clock))
+            shards = problem.rebuilt - rebuilt, problem.moved_bytes - moved
+            records.append(
+                record_of(search, part, outcome, proposals, alone, shards, perf_counter() - began, clock)
+            )
             search.rounds += 1
             on_round(records[-1], search)
         return search, records, reason
@@ -207,6 +211,7 @@ def record_of(
     outcome: Outcome,
     proposals: Sequence[Proposal],
     alone: NDArray[np.float64],
+    shards: tuple[int, int],
     seconds: float,
     clock: Clock,
 ) -> RoundRecord:
@@ -227,7 +232,8 @@ def record_of(
             for proposal, value in zip(proposals, alone, strict=True)
         ),
         retries=sum(proposal.retries for proposal in proposals),
-        moved_bytes=sum(proposal.moved_bytes for proposal in proposals),
+        rebuilt=shards[0],
+        moved_bytes=sum(proposal.moved_bytes for proposal in proposals) + shards[1],
     )
 
 

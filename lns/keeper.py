@@ -26,6 +26,7 @@ from lns.records import from_columns, to_columns
 from lns.result import RoundRecord
 from lns.select import AdaptiveSelector
 from lns.settings import Settings
+from lns.sharded import ShardedProblem
 
 COUNTERS = (
     "rounds", "best_round", "episode", "episode_best", "stalled", "opening", "sample_rows",
@@ -77,8 +78,14 @@ class Keeper:
         self._due = 0.0
 
     def save_problem(self, problem: QLossProblem) -> None:
-        """Write the problem beside the checkpoint; an error if that cannot be done."""
-        self.problem = fingerprint(problem)
+        """Write the problem beside the checkpoint; an error if that cannot be done.
+
+        Shards are not copied: they have sources of their own, and are too large for one process.
+        """
+        self.problem = _fingerprint(problem)
+        if isinstance(problem, ShardedProblem):
+            self.check_writable()
+            return
         try:
             write_atomically(data_path(self.path), lambda file: write_problem(file, problem))
         except OSError as error:
@@ -104,6 +111,7 @@ class Keeper:
         self._records = list(begun.records)
         self._header = {
             "problem": self.problem,
+            "in_shards": isinstance(begun.search.curr.problem, ShardedProblem),
             "settings": begun.settings.to_dict(),
             "start_objective": begun.start_objective,
             "start_time": begun.start_time,
@@ -173,8 +181,13 @@ def load(path: str | os.PathLike[str], problem: QLossProblem | None = None) -> t
         records = from_columns({name.removeprefix("record."): arrays[name] for name in names})
         given = problem is not None
         if problem is None:
+            if header.get("in_shards"):
+                raise InvalidInput(
+                    f"The checkpoint {where} is of a problem in shards, which it does not keep: pass the "
+                    "same ShardedProblem once more (problem=)."
+                )
             problem = read_problem(data_path(where))
-        found = fingerprint(problem)
+        found = _fingerprint(problem)
         if found != expected:
             whose = "the problem given is" if given else f"{data_path(where)} holds"
             raise WrongProblem(
@@ -196,6 +209,10 @@ def load(path: str | os.PathLike[str], problem: QLossProblem | None = None) -> t
         raise DamagedCheckpoint(
             f"The checkpoint {where} lacks a part or has a wrong one: {error}."
         ) from error
+
+
+def _fingerprint(problem: QLossProblem) -> str:
+    return problem.fingerprint if isinstance(problem, ShardedProblem) else fingerprint(problem)
 
 
 def _search(problem: QLossProblem, header: dict[str, Any], arrays: dict[str, NDArray]) -> Search:

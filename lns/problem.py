@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 Range = str | tuple[ArrayLike, ArrayLike]
 # Attributes that are not about examples; the last three are there once asked for.
+PARAMETERS = ("lam", "weight_bits", "bias_bits", "target_bits", "target_span")
 _MODEL = (
-    "lam", "weight_bits", "bias_bits", "target_bits", "target_span", "target_grid",
-    "_weight_grid", "_bias_grid", "_warm_start", "grids", "steps", "tops",
+    *PARAMETERS, "target_grid", "_weight_grid", "_bias_grid", "_warm_start", "grids", "steps", "tops",
 )  # fmt: skip
 
 
@@ -76,6 +76,16 @@ class QLossProblem:
     """
 
     _cut_short = False  # whether a deadline ended the search for the warm start
+
+    @property
+    def rebuilt(self) -> int:
+        """Shards of the data that were lost and read again: none here, see `lns.ShardedProblem`."""
+        return 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes sent to shards of the data and back."""
+        return 0
 
     def __init__(
         self,

@@ -19,9 +19,8 @@ from scipy import sparse
 from lns.errors import DataError
 from lns.grid import Grid
 from lns.matrix import SparseMatrix
-from lns.problem import QLossProblem
+from lns.problem import PARAMETERS, QLossProblem
 
-PARAMETERS = ("lam", "weight_bits", "bias_bits", "target_bits", "target_span")
 Contents = tuple[dict[str, Any], dict[str, NDArray]]
 
 

@@ -57,7 +57,8 @@ class RoundRecord:
     merge_time: float
     neighbourhoods: tuple[NeighbourhoodRecord, ...]
     retries: int = 0  # neighbourhoods run once more because a worker, a node or their time was lost
-    moved_bytes: int = 0  # sent to workers and back, besides the data, which is sent once
+    rebuilt: int = 0  # shards of the data that were lost and read again
+    moved_bytes: int = 0  # sent to workers and shards and back, besides the data, which is sent once
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Result:
     def retries(self) -> int:
         """How often a neighbourhood was run once more after a fault of a cluster."""
         return sum(record.retries for record in self.rounds)
+
+    @property
+    def rebuilt(self) -> int:
+        """How often a shard of the data was lost and read again."""
+        return sum(record.rebuilt for record in self.rounds)
 
     def times(self) -> dict[str, float]:
         """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
@@ -136,6 +142,8 @@ class Result:
             )
         if self.retries:
             lines.append(f"faults       {self.retries:,} neighbourhoods were run again, elsewhere")
+        if self.rebuilt:
+            lines.append(f"faults       {self.rebuilt:,} shards were lost and read again")
         return "\n".join(lines)
 
     def __str__(self) -> str:

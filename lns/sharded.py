@@ -8,6 +8,7 @@ what they propose is judged on all of them.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
@@ -21,7 +22,7 @@ from lns.datasets.scaling import Scaling, scaling_between
 from lns.errors import DataError, InvalidInput
 from lns.grid import Grid
 from lns.matrix import as_matrix
-from lns.problem import QLossProblem, Range, check_q, check_sample_weight
+from lns.problem import PARAMETERS, QLossProblem, Range, check_q, check_sample_weight
 from lns.shard import Outline, Source
 from lns.state import State, check_codes
 
@@ -123,6 +124,7 @@ class ShardedProblem(QLossProblem):
             bounds = self._shards.setup("align", [(self.num_features, first_index)] * len(rows))
             self.scaling = _common_scaling(bounds) if scale else None
             told = (self.classes, self.scaling, self.model())
+            self.fingerprint = self._hash(q, sample_weight, scale)
             self._shards.setup("join", [(*told, *own) for own in vectors])
         except BaseException:
             self._shards.close()
@@ -138,6 +140,17 @@ class ShardedProblem(QLossProblem):
         if sample_weight is not None:
             shares = np.split(check_sample_weight(sample_weight, self.num_examples), cuts)
         return list(zip(q_each, shares, strict=True))
+
+    def _hash(self, *given: Any) -> str:
+        """A hash of all examples, in the order of the shards, and of all that was said about them."""
+        digest = hashlib.blake2b("".join(one.digest for one in self.outlines).encode(), digest_size=16)
+        ends = [(grid.lo, grid.hi) for grid in (self._weight_grid, self._bias_grid) if grid is not None]
+        for one in (*(getattr(self, name) for name in PARAMETERS), *itertools.chain(*ends), *given):
+            if one is None or isinstance(one, Mapping):
+                digest.update(repr(one).encode())
+            else:
+                digest.update(np.ascontiguousarray(one, dtype=np.float64))
+        return digest.hexdigest()
 
     # ---- sums ----------------------------------------------------------------------------------------------
 
@@ -228,13 +241,6 @@ class ShardedProblem(QLossProblem):
     def moved_bytes(self) -> int:
         """Bytes of the arrays sent to shards and back, so far."""
         return self._shards.moved_bytes
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all examples, in the order of the shards."""
-        return hashlib.blake2b(
-            "".join(one.digest for one in self.outlines).encode(), digest_size=16
-        ).hexdigest()
 
     def peak_memory_mb(self) -> list[float | None]:
         """The most memory that the process of each shard has had."""

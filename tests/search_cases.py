@@ -56,7 +56,16 @@ def proposal_of(task, codes):
 
 def facts(record):
     """A record of a round as plain values, without its timings and what happened to its messages."""
-    timed = {"seconds", "select_time", "solve_time", "merge_time", "timings", "retries", "moved_bytes"}
+    timed = {
+        "seconds",
+        "select_time",
+        "solve_time",
+        "merge_time",
+        "timings",
+        "retries",
+        "rebuilt",
+        "moved_bytes",
+    }
 
     def plain(value):
         if isinstance(value, np.ndarray):

@@ -242,6 +242,34 @@ def test_the_fingerprint_is_that_of_the_content(data, tmp_path):
     assert here(write_shards(tmp_path / "c", changed, y, 3)).fingerprint != same[0]
 
 
+def test_the_fingerprint_knows_the_parameters(data):
+    """Tests that each parameter, vector and range gives a fingerprint of its own."""
+    source = [arrays(*data)]
+    weights = np.linspace(0.5, 2, len(data[1]))
+    variants = [
+        {}, {"lam": 0.1}, {"q": -0.4}, {"q": Q}, {"q": weights - 3}, {"sample_weight": weights},
+        {"weight_bits": 3}, {"scale": False}, {"weight_range": (-1, 1)}, {"bias_range": (-1, 1)},
+    ]  # fmt: skip
+    assert len({here(source, **options).fingerprint for options in variants}) == len(variants)
+
+
+def test_checkpoints_do_not_hold_the_data(data, tmp_path):
+    """Tests that a search in shards goes on where it stopped, given its shards again, and only these."""
+    paths = write_shards(tmp_path, *data, 3)
+    options = {"max_sample_rows": 60, "q": Q}  # less than all rows: they are never gathered
+    params = EngineParams(opening=50, sample_rows=50, patience=3)
+    kept = tmp_path / "run.ckpt"
+    whole = lns.solve(here(paths, **options), max_rounds=7, time_limit=None, params=params)
+    lns.solve(here(paths, **options), max_rounds=4, time_limit=None, params=params, checkpoint=kept)
+    assert [path.name for path in tmp_path.glob("run*")] == ["run.ckpt"]
+    result = lns.resume(kept, problem=here(paths, **options), max_rounds=7, time_limit=None)
+    assert [facts(record) for record in result.rounds] == [facts(record) for record in whole.rounds]
+    with pytest.raises(InvalidInput, match=r"is of a problem in shards.*\(problem=\)"):
+        lns.resume(kept)
+    with pytest.raises(lns.WrongProblem):
+        lns.resume(kept, problem=here(paths, max_sample_rows=60))
+
+
 class TestErrors:
     """Each names the shard that is wrong."""
 

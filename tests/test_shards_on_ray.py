@@ -85,7 +85,9 @@ def test_killed_shards_are_read_again(problem, undisturbed):
             os.kill(keeper_pid(problem, k), signal.SIGKILL)
 
     result = search(problem, Disturb(kill, (2,)))
-    assert problem.rebuilt == before + 2
+    assert problem.rebuilt - before == result.rebuilt == 2
+    assert [record.round for record in result.rounds if record.rebuilt] == [3]
+    assert "2 shards were lost and read again" in result.summary()
     assert [record.objective for record in result.rounds] == [r.objective for r in undisturbed.rounds]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +22,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from lns.backends.cluster import Cluster
 from lns.errors import DataError, LNSError
 from lns.shard import Outline, Shard, Source, name_of
 
@@ -58,7 +58,7 @@ class RayShards:
     """
 
     def __init__(self, sources: Sequence[Source], address: str | None = None) -> None:
-        connect(address)
+        self._cluster = Cluster(address, None)
         self.sources = list(sources)
         self.rebuilt = 0
         self.moved_bytes = 0
@@ -90,9 +90,11 @@ class RayShards:
         )
 
     def close(self) -> None:
-        """End the actors."""
+        """End the actors, and leave the cluster."""
         for actor in self._actors:
             ray.kill(actor)
+        self._actors = []
+        self._cluster.close()
 
     def _send(self, k: int, words: tuple) -> ray.ObjectRef:
         return self._actors[k].answer.remote(*words)
@@ -157,32 +159,23 @@ def _get(pending: ray.ObjectRef) -> Any:
         raise
 
 
-def connect(address: str | None) -> None:
-    """Join the Ray cluster at `address`, unless this process has joined one already.
-
-    Without an address it is that of ``RAY_ADDRESS``, or a new one on this machine, for this process only.
-    """
-    if not ray.is_initialized():
-        address = address or os.environ.get("RAY_ADDRESS") or "local"
-        options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
-
-
 @contextmanager
 def nodes_here(count: int) -> Iterator[None]:
     """A cluster of so many nodes, all on this machine, to try things out."""
-    from ray.cluster_utils import Cluster
+    from ray import cluster_utils
 
     each = {"num_cpus": 1, "object_store_memory": 150_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    nodes = cluster_utils.Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    connection = None
     try:
         for _ in range(count - 1):
-            cluster.add_node(**each)
-        connect(cluster.address)
+            nodes.add_node(**each)
+        connection = Cluster(nodes.address, None)
         yield
     finally:
-        ray.shutdown()
-        cluster.shutdown()
+        if connection is not None:
+            connection.close()
+        nodes.shutdown()
 
 
 def size_of(value: Any) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import lns
-from lns.backends.shards import connect
+from lns.backends.cluster import Cluster
 from lns.bench import shards as sharded
 from lns.bench.processes import family
 from lns.bench.scale import make_data
@@ -63,20 +63,14 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     """One run for each number of workers."""
     name, problem = _problem(args.rows, args.data_dir)
     problem.find_warm_start()
-    if args.backend == "ray" and args.address is None:
-        connect(None)  # stays between the runs, so that its processes can be looked at
-    runs = []
-    for workers in args.workers:
-        result = lns.solve(
-            problem,
-            time_limit=None,
-            max_rounds=args.max_rounds,
-            backend=args.backend,
-            workers=workers,
-            params=EngineParams(neighbourhoods=args.neighbourhoods, opening=OPENING),
-            **({} if args.address is None else {"address": args.address}),
-        )
-        runs.append({"workers": workers, "objective": result.objective, **costs(result.rounds, workers)})
+    # One connection for all runs, so that the processes can be looked at afterwards.
+    cluster = Cluster(args.address, None) if args.backend == "ray" else None
+    try:
+        runs = [_run(problem, workers, args) for workers in args.workers]
+        processes = [asdict(process) for process in family()]
+    finally:
+        if cluster is not None:
+            cluster.close()
     return {
         "data": name,
         "rows": problem.num_examples,
@@ -85,8 +79,20 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         "rounds": args.max_rounds,
         "runs": runs,
         "same_result": len({run["objective"] for run in runs}) == 1,
-        "processes": [asdict(process) for process in family()],
+        "processes": processes,
     }
+
+
+def _run(problem: lns.QLossProblem, workers: int, args: argparse.Namespace) -> dict[str, Any]:
+    result = lns.solve(
+        problem,
+        time_limit=None,
+        max_rounds=args.max_rounds,
+        backend=args.backend,
+        workers=workers,
+        params=EngineParams(neighbourhoods=args.neighbourhoods, opening=OPENING),
+    )
+    return {"workers": workers, "objective": result.objective, **costs(result.rounds, workers)}
 
 
 def costs(rounds: Sequence[RoundRecord], workers: int) -> dict[str, float]:
@@ -100,7 +106,7 @@ def costs(rounds: Sequence[RoundRecord], workers: int) -> dict[str, float]:
     return {
         "rounds_per_second": len(seconds) / sum(seconds),
         "overhead_ms": 1e3 * float(np.median(overheads)),
-        "bytes_per_round": float(np.median([getattr(record, "moved_bytes", 0) for record in rounds])),
+        "bytes_per_round": float(np.median([record.moved_bytes for record in rounds])),
     }
 
 

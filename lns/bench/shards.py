@@ -36,13 +36,11 @@ def measure(count: int, rows: int | None, max_rounds: int, data_dir: str | None)
             begin = time.perf_counter()
             with lns.ShardedProblem(paths) as problem:
                 read = time.perf_counter() - begin
-                traffic = _Traffic(problem)
                 result = lns.solve(
                     problem,
                     time_limit=None,
                     max_rounds=max_rounds,
                     params=EngineParams(opening=OPENING, patience=3),
-                    callbacks=[traffic],
                 )
                 processes = family()
     data_mb = problem.num_examples * problem.num_features * 4 / 2**20
@@ -60,28 +58,12 @@ def measure(count: int, rows: int | None, max_rounds: int, data_dir: str | None)
         "seconds": result.wall_time,
         "rounds": len(result.rounds),
         "sample_rows": max(record.rows for record in result.rounds),
-        "bytes_per_round": float(np.median(traffic.rounds)),
+        "bytes_per_round": float(np.median([record.moved_bytes for record in result.rounds])),
         "start_objective": result.start_objective,
         "objective": result.objective,
-        "rebuilt": problem.rebuilt,
+        "rebuilt": result.rebuilt,
         "processes": [asdict(process) for process in processes],
     }
-
-
-class _Traffic(lns.Callbacks):
-    """Bytes moved in each round."""
-
-    def __init__(self, problem: lns.ShardedProblem) -> None:
-        self.problem, self.last = problem, 0
-        self.rounds: list[int] = []
-
-    def on_start(self, problem: Any, objective: float) -> None:
-        self.last = self.problem.moved_bytes
-
-    def on_round(self, record: Any) -> None:
-        now = self.problem.moved_bytes
-        self.rounds.append(now - self.last)
-        self.last = now
 
 
 def write(folder: str, count: int, rows: int | None, data_dir: str | None) -> tuple[str, list[str]]:
