@@ -118,6 +118,7 @@ from lns.engine import EngineParams
 
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+cluster.wait_for_nodes()
 ray.init(address=cluster.address, log_to_driver=False)
 
 class Remove(lns.Callbacks):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import ray
 from ray.exceptions import (
+    ActorUnschedulableError,
     GetTimeoutError,
     NodeDiedError,
     ObjectLostError,
@@ -29,7 +30,8 @@ from lns.shard import Outline, Shard, Source, name_of
 logger = logging.getLogger("lns")
 
 LOST = (
-    RayActorError, ObjectLostError, WorkerCrashedError, NodeDiedError, OutOfMemoryError, GetTimeoutError
+    RayActorError, ActorUnschedulableError, ObjectLostError, WorkerCrashedError, NodeDiedError,
+    OutOfMemoryError, GetTimeoutError,
 )  # fmt: skip
 ATTEMPTS = 5  # a shard that is lost so often in a row will not stay
 ANSWER_WITHIN = 1800.0  # seconds; whoever needs longer counts as lost
@@ -139,11 +141,14 @@ class RayShards:
                 ray.kill(self._actors[k])  # half told; the next question finds it lost, and counts
 
     def _start(self, k: int) -> Any:
-        """An actor on the node whose turn it is, or on any other if that one is lost meanwhile."""
+        """An actor on the node whose turn it is, and nowhere else: it counts as lost if that one is lost.
+
+        (With a soft preference Ray may put all shards of a new cluster on one node.)
+        """
         nodes = sorted(
             node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) > 0
         )
-        where = NodeAffinitySchedulingStrategy(nodes[k % len(nodes)], soft=True) if nodes else "DEFAULT"
+        where = NodeAffinitySchedulingStrategy(nodes[k % len(nodes)], soft=False) if nodes else "DEFAULT"
         # No CPU is reserved: between questions a shard only keeps memory, and rounds need the cores.
         keeper = ray.remote(num_cpus=0, scheduling_strategy=where)(_Keeper)
         return keeper.remote(self.sources[k])
