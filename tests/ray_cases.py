@@ -67,3 +67,15 @@ class Unsendable(Tabu):
 
     def __reduce__(self):
         raise TypeError("cannot pickle a connection")
+
+
+class Slow(Tabu):
+    """Tabu that takes its time."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds = seconds
+
+    def __call__(self, sub, start, seed):
+        time.sleep(self.seconds)
+        return super().__call__(sub, start, seed)
