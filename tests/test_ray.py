@@ -309,3 +309,10 @@ def test_an_interrupt_cancels_the_tasks_of_the_round(ray_cluster, no_warm_up, tm
     assert result.stop_reason == "interrupted"
     assert result.wall_time < 30
     assert len(solve(2, backend="ray").rounds) == 2
+
+
+def test_workers_find_the_next_task_waiting(ray_cluster, backend):
+    """Tests that more tasks are sent than run at once, unless that would make more of them run."""
+    for workers, under_way in ((1, 1), (2, 4), (3, 6)):  # on two CPUs
+        with backend.RayBackend(lns.solvers.Tabu(), workers, None, ()) as one:
+            assert one.most_under_way == under_way

@@ -34,6 +34,7 @@ SLOWER = 10.0  # unless so many times as long as it should take, or as others to
 SLOW_START = 180.0  # seconds that workers may take to start and to compile
 GRACE = 5.0  # seconds that a task may take to notice its deadline
 LOOK = 1.0  # seconds between two looks at the cluster
+AHEAD = 2  # tasks sent for each CPU, so that a worker finds the next one waiting
 
 
 class RayBackend:
@@ -67,6 +68,8 @@ class RayBackend:
         self.cluster = Cluster(address, workers)
         try:
             self.workers = workers or self.cluster.cpus
+            # On a cluster with more CPUs than workers were asked for, whatever is sent runs at once.
+            self.most_under_way = self.workers if self.workers < self.cluster.cpus else AHEAD * self.workers
             self.solver_parcel = Parcel.put(pickled)
             for part, task in first:
                 self._warm_up(part, task)
@@ -188,7 +191,7 @@ class Round:
 
     def _begin_tasks(self) -> None:
         busy = sum(not attempt.suspected for attempt in self._running.values())
-        while self._waiting and busy < self.backend.workers:
+        while self._waiting and busy < self.backend.most_under_way:
             k = self._waiting.popleft()
             if k in self.found:  # an attempt that seemed to hang came back
                 continue

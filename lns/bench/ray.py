@@ -42,7 +42,8 @@ def main(argv: Sequence[str]) -> int:
     add = parser.add_argument
     add("--workers", type=int, nargs="+", default=[1, 2], metavar="N", help="default 1 2")
     add("--neighbourhoods", type=int, default=4, metavar="N", help="in every round; default 4")
-    add("--max-rounds", type=int, default=20, metavar="N", help="of every run; default 20")
+    add("--max-rounds", type=int, default=60, metavar="N", help="of every run; default 60")
+    add("--restarts", type=int, default=4, metavar="N", help="of tabu search for every sub-QUBO; default 4")
     add("--rows", type=int, metavar="N", help="so many made-up rows instead of covertype")
     add("--data-dir", metavar="DIR", help="where to look first for the file of covertype")
     add("--backend", choices=("ray", "local"), default="ray", help="local: threads, to compare with")
@@ -63,14 +64,16 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     """One run for each number of workers."""
     name, problem = _problem(args.rows, args.data_dir)
     problem.find_warm_start()
-    # One connection for all runs, so that the processes can be looked at afterwards.
-    cluster = Cluster(args.address, None) if args.backend == "ray" else None
-    try:
-        runs = [_run(problem, workers, args) for workers in args.workers]
-        processes = [asdict(process) for process in family()]
-    finally:
-        if cluster is not None:
-            cluster.close()
+    runs, processes = [], []
+    for workers in args.workers:
+        # A cluster of so many CPUs, kept until its processes have been looked at.
+        cluster = Cluster(args.address, workers) if args.backend == "ray" else None
+        try:
+            runs.append(_run(problem, workers, args))
+            processes = [asdict(process) for process in family()]
+        finally:
+            if cluster is not None:
+                cluster.close()
     return {
         "data": name,
         "rows": problem.num_examples,
@@ -90,6 +93,7 @@ def _run(problem: lns.QLossProblem, workers: int, args: argparse.Namespace) -> d
         max_rounds=args.max_rounds,
         backend=args.backend,
         workers=workers,
+        solver_options={"num_restarts": args.restarts},
         params=EngineParams(neighbourhoods=args.neighbourhoods, opening=OPENING),
     )
     return {"workers": workers, "objective": result.objective, **costs(result.rounds, workers)}
