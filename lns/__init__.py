@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lns.datasets.noise import flip_labels
     from lns.driver import resume, solve
     from lns.errors import (
+        AnnealerError,
         CheckpointError,
         CheckpointWarning,
         ClusterError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AnnealerError": "lns.errors",
     "Callbacks": "lns.progress",
     "CheckpointError": "lns.errors",
     "CheckpointWarning": "lns.errors",
@@ -73,6 +75,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnnealerError",
     "Callbacks",
     "CheckpointError",
     "CheckpointWarning",

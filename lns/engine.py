@@ -39,10 +39,11 @@ class EngineParams:
         Moves of the polish, per weight.
     walks
         Walks that open an episode side by side; the best goes on.
-    opening_share, opening
-        Each of them may take this share of the time limit, as far as the size of the data tells, and at
-        most so many moves per weight. (An estimate of the work, not of this machine's speed: the same
-        arguments give the same search.)
+    opening_share, reopening_share, opening
+        Each of them may take this share of the time limit, in the first episode and in later ones, as far as
+        the size of the data tells, and at most so many moves per weight: beyond that many, another walk finds
+        more than a longer one. (An estimate of the work, not of this machine's speed: the same arguments give
+        the same search.)
     heats
         Temperatures at which those walks begin, in units of an average example's loss, taken in turn.
     patience
@@ -59,9 +60,10 @@ class EngineParams:
     polish: int = 100
     walks: int = 4
     opening_share: float = 0.35
-    opening: int = 20_000
+    reopening_share: float = 0.06
+    opening: int = 4000
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
-    patience: int = 25
+    patience: int = 10
     elites: int = 8
     sample_rows: int = 65_536
     fuse: bool = True
@@ -174,7 +176,8 @@ def run(
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
             base, opening = search.curr, search.opening
             if opening:
-                moves = opening_moves(part, params, time_limit)
+                share = params.reopening_share if search.episode else params.opening_share
+                moves = opening_moves(part, params, share, time_limit)
                 tasks = open_episode(search, start, moves, params, seed, rng)
             else:
                 choices = select(part.view(base.codes, search.elite_codes), params.neighbourhoods, rng)
@@ -243,12 +246,12 @@ def opening_deadline(deadline: float) -> float:
     return now + 0.75 * (deadline - now)
 
 
-def opening_moves(part: Part, params: EngineParams, time_limit: float | None) -> int:
+def opening_moves(part: Part, params: EngineParams, share: float, time_limit: float | None) -> int:
     """Length of the walks that open an episode."""
     most = params.opening * len(part.problem.tops)
     if time_limit is None:
         return most
-    return min(most, int(params.opening_share * time_limit / part.working.seconds_per_move))
+    return min(most, int(share * time_limit / part.working.seconds_per_move))
 
 
 def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
@@ -264,14 +267,10 @@ def open_episode(
     seed: int,
     rng: np.random.Generator,
 ) -> list[Task]:
-    """Walks that begin hot: the first from the start, later ones from it, from an elite or from anywhere."""
+    """Walks that begin hot: those of the first episode from the start, later ones from an elite each."""
     tasks = []
     for k in range(params.walks):
-        codes = start
-        if search.episode:
-            anywhere = rng.integers(0, search.curr.problem.tops + 1, dtype=np.int32)
-            elite = search.elites[rng.integers(len(search.elites))][1]
-            codes = (start, elite, anywhere)[rng.integers(3)]
+        codes = search.elites[rng.integers(len(search.elites))][1] if search.episode else start
         heat = params.heats[(search.episode * params.walks + k) % len(params.heats)]
         tasks.append(
             Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k), search.best.objective)

@@ -27,6 +27,15 @@ RANGES = (600.0, 60.0, 6.0, 0.6)
 COLD = 0.04
 
 
+@njit(inline="always", **FAST)
+def another_level(codes, tops):  # type: ignore[no-untyped-def]
+    """A weight, and a neighbouring level of it or any other."""
+    i = np.random.randint(codes.shape[0])
+    if np.random.random() < 0.8:
+        return i, codes[i] + (1 if np.random.random() < 0.5 else -1)
+    return i, np.random.randint(tops[i] + 1)
+
+
 @njit(**FAST)
 def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, seed):  # type: ignore[no-untyped-def]
     """So many moves at one temperature; returns the change of F of the walk and of its best point."""
@@ -34,11 +43,7 @@ def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, 
     n, rows = codes.shape[0], m.shape[0]
     energy, best, best_codes = 0.0, 0.0, codes.copy()
     for _ in range(moves):
-        i = np.random.randint(n)
-        if np.random.random() < 0.8:
-            new = codes[i] + (1 if np.random.random() < 0.5 else -1)
-        else:
-            new = np.random.randint(tops[i] + 1)
+        i, new = another_level(codes, tops)
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
@@ -71,11 +76,7 @@ def walk_sparse(  # type: ignore[no-untyped-def]
     n = codes.shape[0]
     energy, best, best_codes = 0.0, 0.0, codes.copy()
     for _ in range(moves):
-        i = np.random.randint(n)
-        if np.random.random() < 0.8:
-            new = codes[i] + (1 if np.random.random() < 0.5 else -1)
-        else:
-            new = np.random.randint(tops[i] + 1)
+        i, new = another_level(codes, tops)
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
