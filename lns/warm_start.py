@@ -39,7 +39,14 @@ def whitening(problem: QLossProblem) -> NDArray[np.float64]:
     if n > MAX_WHITENED:
         return np.diag(1.0 / np.sqrt(np.append(problem.squared_means(), 1.0) + 1e-12))
     gram, _ = problem.matrix.moments(np.arange(n + 1), problem.share, problem.share)
-    gram[np.diag_indices(n)] += problem.lam
+    return rounding(gram, problem.lam)
+
+
+def rounding(gram: NDArray[np.float64], lam: float) -> NDArray[np.float64]:
+    """A matrix T such that zᵀTᵀ(gram + λ)Tz is |z|²; the bias, which comes last, is not regularised."""
+    n = len(gram) - 1
+    gram = gram.copy()
+    gram[np.diag_indices(n)] += lam
     diagonal = np.diag_indices(n + 1)
     gram[diagonal] = gram[diagonal] * (1 + 1e-6) + 1e-12  # constant, repeated or empty columns
     return solve_triangular(cholesky(gram), np.eye(n + 1))
