@@ -80,26 +80,26 @@ def _one_setting(lams: Sequence[float]) -> Settings:
     return [{}]
 
 
-def _by_gradient(name: str, convex: bool, loss_of: Callable[[dict[str, float]], losses.Loss]) -> Rival:
+def _by_gradient(name: str, starts: int, loss_of: Callable[[dict[str, float]], losses.Loss]) -> Rival:
     def fit_path(X: Any, y: NDArray[Any], settings: Settings, seed: int) -> list[Fitted]:
         order = sorted(range(len(settings)), key=lambda k: (-settings[k]["lam"], settings[k].get("t", 0.0)))
         path = [(loss_of(settings[k]), settings[k]["lam"]) for k in order]
-        ends = dict(zip(order, fit.fit_path(X, y, path, convex, seed), strict=True))
+        ends = dict(zip(order, fit.fit_path(X, y, path, starts, seed), strict=True))
         return [ends[k] for k in range(len(settings))]
 
-    return Rival(name, convex, _by_lam_and_t if name == "t-logistic" else _by_lam, fit_path)
+    return Rival(name, starts == 1, _by_lam_and_t if name == "t-logistic" else _by_lam, fit_path)
 
 
 RIVALS = {
     rival.name: rival
     for rival in (
         Rival("liblinear", True, _by_lam, liblinear.fit_path),
-        _by_gradient("logistic", True, lambda setting: losses.logistic),
-        _by_gradient("square", True, lambda setting: losses.square),
-        _by_gradient("t-logistic", False, lambda setting: losses.t_logistic(setting["t"])),
-        _by_gradient("sigmoid", False, lambda setting: losses.sigmoid),
-        _by_gradient("probit", False, lambda setting: losses.probit),
-        _by_gradient("smoothed-hinge", True, lambda setting: losses.smoothed_hinge),
+        _by_gradient("logistic", 1, lambda setting: losses.logistic),
+        _by_gradient("square", 1, lambda setting: losses.square),
+        _by_gradient("t-logistic", 2, lambda setting: losses.t_logistic(setting["t"])),
+        _by_gradient("sigmoid", 5, lambda setting: losses.sigmoid),
+        _by_gradient("probit", 5, lambda setting: losses.probit),
+        _by_gradient("smoothed-hinge", 1, lambda setting: losses.smoothed_hinge),
     )
 }
 

@@ -1,6 +1,10 @@
-"""Linear classifiers that minimise mean L(m_s) + λ‖w‖² for any differentiable loss, by L-BFGS.
+"""Linear classifiers that minimise mean L(m_s) + λ(‖w‖² + b²) for any differentiable loss, by L-BFGS.
 
-The bias is not regularised. Losses that are not convex are minimised from several starts, and the lowest
+The bias is regularised like a weight, as liblinear does it. The paper does not say how its rivals treat the
+bias, but its choices of λ do: on adult9 with 30 % noise the logistic loss has its 17.75 % at the largest λ,
+at which a free bias answers one class only.
+
+Losses that are not convex are minimised from several starts, and the lowest
 objective counts. On large data the starts compete on a sample and only the winner sees all rows.
 """
 
@@ -21,8 +25,8 @@ from lns.paper.rivals.losses import Floats, Loss, logistic, smoothed_hinge
 from lns.warm_start import MAX_WHITENED, rounding
 
 CONTEST_ROWS = 20_000  # more rows than that do not change which start is best
-STARTS_AT_RANDOM = 2
 ITERATIONS = 400
+CONTEST_ITERATIONS = 150
 
 
 class Fitted(LinearModel):
@@ -58,9 +62,8 @@ class Training:
         return Training(self.matrix.take(chosen), self.y[chosen])
 
     def objective(self, loss: Loss, lam: float, solution: Floats) -> tuple[float, Floats]:
-        """Mean loss + λ‖w‖² of a solution (w, b), and its gradient."""
-        w, b = solution[:-1], solution[-1]
-        m = self.y * (self.matrix.dot(w) + self.y.dtype.type(b))
+        """Mean loss + λ‖(w, b)‖² of a solution (w, b), and its gradient."""
+        m = self.y * (self.matrix.dot(solution[:-1]) + self.y.dtype.type(solution[-1]))
 
         def part(start: int, stop: int) -> tuple[float, NDArray]:
             values, slopes = loss(m[start:stop].astype(np.float64))
@@ -68,15 +71,20 @@ class Training:
 
         sums, parts = zip(*over_rows(part, len(m), 16), strict=True)
         slope = np.concatenate(parts) / len(m)
-        gradient = np.append(self.matrix.transposed_dot(slope), slope.sum()).astype(np.float64)
-        gradient[:-1] += 2.0 * lam * w
-        return sum(sums) / len(m) + lam * float(w @ w), gradient
+        gradient = np.append(self.matrix.transposed_dot(slope), slope.sum()) + 2.0 * lam * solution
+        return sum(sums) / len(m) + lam * float(solution @ solution), gradient
+
+    def rounding(self, lam: float) -> Floats:
+        """Coordinates in which the square loss with its regularisation is round."""
+        gram = self.gram.copy()
+        gram[-1, -1] += lam
+        return rounding(gram, lam)
 
     def descend(
         self, loss: Loss, lam: float, start: Floats, iterations: int = ITERATIONS
     ) -> tuple[float, Floats]:
         """The objective at the local minimum below a start, and that minimum."""
-        transform = rounding(self.gram, lam)
+        transform = self.rounding(lam)
 
         def value_and_gradient(z: Floats) -> tuple[float, Floats]:
             value, gradient = self.objective(loss, lam, transform @ z)
@@ -90,9 +98,7 @@ class Training:
         return float(found.fun), transform @ found.x
 
 
-def fit_path(
-    X: Any, y: NDArray[Any], path: list[tuple[Loss, float]], convex: bool, seed: int
-) -> list[Fitted]:
+def fit_path(X: Any, y: NDArray[Any], path: list[tuple[Loss, float]], starts: int, seed: int) -> list[Fitted]:
     """One classifier for every loss and λ of a path; each begins where the one before it ended.
 
     Parameters
@@ -101,42 +107,36 @@ def fit_path(
         The examples; labels are -1 and +1.
     path
         Losses and λ, neighbours alike: from the largest λ to the smallest is quickest.
-    convex
-        Whether one start is enough.
+    starts
+        How many to try: where the last one ended (enough for a convex loss), then the solutions of the
+        logistic loss and of the smoothed hinge, then random ones.
     seed
         Of the random starts and of the sample they compete on.
     """
     training = Training.of(X, y)
-    contest = training if convex else training.sample(CONTEST_ROWS, seed)
+    contest = training.sample(CONTEST_ROWS, seed) if starts > 1 else training
     rng = np.random.default_rng([seed, 1])
-    before = np.zeros(training.matrix.shape[1] + 1)
-    supports: dict[float, list[Floats]] = {}
+    here = np.zeros(training.matrix.shape[1] + 1)
+    convex = dict.fromkeys((logistic, smoothed_hinge)[: starts - 1], here)
+    solved_for = None
     fitted = []
     # L-BFGS makes thousands of small BLAS calls: threads would wait for each other and change roundings.
     with threadpool_limits(1, user_api="blas"):
         for loss, lam in path:
-            start = before
-            if not convex:
-                if lam not in supports:
-                    supports[lam] = convex_solutions(contest, lam, supports)
-                starts = [before, *supports[lam], *scattered(contest, lam, rng)]
-                start = min((contest.descend(loss, lam, one, 150) for one in starts), key=lambda end: end[0])[
-                    1
-                ]
-            before = training.descend(loss, lam, start)[1]
-            fitted.append(Fitted(before[:-1].copy(), float(before[-1])))
+            if starts > 1:
+                if lam != solved_for:
+                    convex = {one: contest.descend(one, lam, start)[1] for one, start in convex.items()}
+                    solved_for = lam
+                begins = [here, *convex.values(), *scattered(contest, lam, starts - 1 - len(convex), rng)]
+                ends = [contest.descend(loss, lam, begin, CONTEST_ITERATIONS) for begin in begins]
+                here = min(ends, key=lambda end: end[0])[1]
+            _, here = training.descend(loss, lam, here)
+            fitted.append(Fitted(here[:-1].copy(), float(here[-1])))
     return fitted
 
 
-def convex_solutions(training: Training, lam: float, known: dict[float, list[Floats]]) -> list[Floats]:
-    """Where the logistic loss and the smoothed hinge end, from where they ended for the last λ."""
-    losses = (logistic, smoothed_hinge)
-    last = list(known.values())[-1] if known else [np.zeros(training.matrix.shape[1] + 1)] * len(losses)
-    return [training.descend(loss, lam, one)[1] for loss, one in zip(losses, last, strict=True)]
-
-
-def scattered(training: Training, lam: float, rng: np.random.Generator) -> list[Floats]:
+def scattered(training: Training, lam: float, number: int, rng: np.random.Generator) -> list[Floats]:
     """Random starts whose scores are about as large as the margins the losses look at."""
-    transform = rounding(training.gram, lam)
+    transform = training.rounding(lam)
     size = len(transform)
-    return [transform @ rng.normal(size=size) * (2.0 / np.sqrt(size)) for _ in range(STARTS_AT_RANDOM)]
+    return [transform @ rng.normal(size=size) * (2.0 / np.sqrt(size)) for _ in range(number)]

@@ -77,7 +77,8 @@ def boosting_path(X: Any, y: NDArray[Any], settings: list[dict[str, float]], see
 
 def dense(X: Any) -> NDArray[Any]:
     """Rows with their zeros."""
-    return sparse.csr_array(X).toarray() if sparse.issparse(X) else np.asarray(X)
+    is_sparse: bool = sparse.issparse(X)
+    return X.toarray() if is_sparse else np.asarray(X)
 
 
 def _linear(model: Any) -> Fitted:
