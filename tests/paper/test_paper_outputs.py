@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 
 import numpy as np
@@ -47,7 +46,7 @@ def claim(run, words):
     return found
 
 
-# ---- printed values ----------------------------------------------------------------------------------------
+# ---- printed values --------------------------------------------------------------------------------------
 
 
 def test_printed_values():
@@ -65,7 +64,7 @@ def test_printed_values():
     assert printed.bits() == {name: 2 if "-" in name else 4 for name in printed.DATASETS}
 
 
-# ---- reading -----------------------------------------------------------------------------------------------
+# ---- reading ---------------------------------------------------------------------------------------------
 
 
 def test_means_and_deviations_are_the_papers():
@@ -113,7 +112,7 @@ def test_flips():
     assert Flips(10, 0, 0, 10).f1 == 0.0
 
 
-# ---- checks --------------------------------------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------
 
 
 def test_a_run_like_the_paper_fulfils_its_claims(made_up):
@@ -122,15 +121,14 @@ def test_a_run_like_the_paper_fulfils_its_claims(made_up):
     assert claim(made_up, "rivals").run == 210
     assert claim(made_up, "rivals").verdict == "yes"
     assert claim(made_up, "q-loss at most the printed").held == 30
-    # The printed numbers themselves: rivals are below q-loss in five cells.
+    theirs = {key: mean for key, (mean, _) in printed.errors().items()}
     lower = [
         (name, noise)
         for name in printed.DATASETS
         for noise in printed.NOISES
-        if min(printed.errors()[name, rival, noise][0] for rival in RIVALS)
-        < printed.errors()[name, "q-loss", noise][0]
+        if min(theirs[name, rival, noise] for rival in RIVALS) < theirs[name, "q-loss", noise]
     ]
-    assert len(claim(made_up, "q-loss at most every rival").misses) == len(lower) > 0
+    assert len(claim(made_up, "q-loss at most every rival").misses) == len(lower) > 0  # in the paper, too
     assert claim(made_up, "one q per class: 40").held == 6
     assert claim(made_up, "covertype").verdict == "yes"
     assert claim(made_up, "flips: F1").held == 12
@@ -161,11 +159,19 @@ def test_what_was_not_run_is_neither_held_nor_missed():
     assert (found.run, found.held, found.verdict) == (1, 1, "not all run")
 
 
-@pytest.mark.parametrize(("error", "misses"), [(24.76, 0), (24.78, 1), (20.0, 0)])
-def test_rivals_may_be_lower_but_not_much_higher(error, misses):
-    """Tests both sides of 1.5 points above the printed 23.27 % of square loss on covertype at 10 % noise."""
+@pytest.mark.parametrize(
+    ("error", "misses"),
+    [
+        (24.76, []),
+        (24.78, ["covertype 10 % square: 1.51 above 23.27"]),
+        (21.78, []),
+        (21.76, ["covertype 10 % square: 1.51 below 23.27"]),
+    ],
+)
+def test_rivals_have_to_be_near_the_printed_error(error, misses):
+    """Tests both sides of 1.5 points around the printed 23.27 %; being lower is said, but is no hit."""
     run = small_run({("covertype", 10, "square"): [error]})
-    assert len(claim(run, "rivals").misses) == misses
+    assert claim(run, "rivals").misses == misses
 
 
 def test_covertype_has_to_be_trained_on_all_rows():
@@ -178,7 +184,7 @@ def test_covertype_has_to_be_trained_on_all_rows():
 
 
 def test_honest_claims():
-    """Tests the honest protocol against the paper's: a point with known rates, half the gain with estimated."""
+    """Tests the honest protocol against the paper's: a point, or half of the gain."""
     run = small_run({("adult9", 40, "q-loss"): [26.0], ("adult9", 40, "q-loss per class"): [16.0]})
     for protocol, error in (("honest-known", 17.1), ("honest-estimated", 20.9)):
         run.cells["adult9", 40, protocol, "q-loss per class"] = one_cell([error])
@@ -199,11 +205,11 @@ def test_flip_claims():
     assert claim(run, "flips: recall").misses == ["web8 20 %: recall 0.900, precision 0.900"]
 
 
-# ---- significance --------------------------------------------------------------------------------------------
+# ---- significance ----------------------------------------------------------------------------------------
 
 
 def test_paired_tests():
-    """Tests that pairing matters: a small but steady difference is significant, a large unsteady one is not."""
+    """Tests that pairing matters: small steady differences are significant, large unsteady ones are not."""
     q = [20.0, 30.0, 25.0, 22.0]
     run = small_run(
         {
@@ -237,7 +243,7 @@ def test_the_closest_convex_rival():
     assert significance.closest_convex(run, "adult9") is None
 
 
-# ---- tables --------------------------------------------------------------------------------------------------
+# ---- tables ----------------------------------------------------------------------------------------------
 
 
 def test_errors_stand_beside_the_printed_ones(made_up):
@@ -276,7 +282,7 @@ def test_markdown_has_a_line_for_every_row(made_up):
     assert {line.count("|") for line in lines} == {len(table.head) + 1}
 
 
-# ---- figures -------------------------------------------------------------------------------------------------
+# ---- figures ---------------------------------------------------------------------------------------------
 
 
 def test_six_panels(made_up):
@@ -285,7 +291,7 @@ def test_six_panels(made_up):
     assert [axes.get_title() for axes in figure.axes] == list(printed.DATASETS.values())
     styles = [line.get_linestyle() for line in figure.axes[2].lines]
     assert styles.count("--") == 8
-    drawn = [one for one in figure.axes[2].lines if one.get_linestyle() == "--"][0]
+    drawn = next(one for one in figure.axes[2].lines if one.get_linestyle() == "--")
     assert list(drawn.get_ydata()) == [
         printed.errors()["covertype", "q-loss", noise][0] for noise in printed.NOISES
     ]
@@ -319,7 +325,7 @@ def test_circles_of_extreme_counts(found):
     assert distance == pytest.approx(abs(r - s) if found.both else r + s)
 
 
-# ---- pages ---------------------------------------------------------------------------------------------------
+# ---- pages -----------------------------------------------------------------------------------------------
 
 
 def test_the_page_says_how_it_was_made(folder):
@@ -361,14 +367,3 @@ def test_a_page_of_a_partial_run(tmp_path):
     assert "not recorded" in text
     assert "covertype: test error" not in text
     assert "Flipped labels" not in text
-
-
-def test_a_page_can_be_made_again(tmp_path):
-    """Tests that the page depends on the files alone."""
-    out = write_made_up_run(tmp_path, ("web8",), (0, 40))
-    page.write(out)
-    first = (out / "results.md").read_text(encoding="utf-8")
-    page.write(out)
-    assert (out / "results.md").read_text(encoding="utf-8") == first
-    with (out / "folds.csv").open(newline="") as lines:
-        assert len(list(csv.reader(lines))) > 1

@@ -62,7 +62,7 @@ def check(run: Run) -> list[Check]:
 
 def _claims() -> list[tuple[str, int, int, Callable[[Run], Iterator[str | None]]]]:
     return [
-        ("rivals at most 1.5 points or 2 printed std above the printed error", 168, 210, _rivals),
+        ("rivals within 1.5 points or 2 printed std of the printed error", 168, 210, _rivals),
         ("q-loss at most the printed mean + std", 27, 30, _printed),
         ("q-loss at most every rival of the same run", 25, 30, _lowest),
         ("one q per class, 40 % noise: at most the limit of the set", 6, 6, _limits),
@@ -91,8 +91,9 @@ def _rivals(run: Run) -> Iterator[str | None]:
             if ours is None:
                 continue
             theirs, std = printed.errors()[cell[0], method, cell[1]]
-            above = ours - theirs
-            yield None if above <= max(1.5, 2 * std) else f"{_where(*cell)}: {above:.2f} above {theirs:.2f}"
+            gap = ours - theirs
+            words = f"{_where(*cell)}: {abs(gap):.2f} {'above' if gap > 0 else 'below'} {theirs:.2f}"
+            yield None if abs(gap) <= max(1.5, 2 * std) else words
 
 
 def _printed(run: Run) -> Iterator[str | None]:

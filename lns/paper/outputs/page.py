@@ -102,7 +102,8 @@ def _sections(run: cells.Run) -> Iterator[Section]:
         "errors", "Test error against label noise",
         "The paper's protocol: folds of 70 % of the data, negatives flipped in the training folds "
         "only, clean test folds, and the setting with the lowest mean test error. Mean and standard "
-        "deviation over the folds; in brackets the paper's. The lowest error among q-loss and the paper's rivals is bold.",
+        "deviation over the folds; in brackets the paper's. The lowest error among q-loss and the paper's "
+        "rivals is bold.",
         (
             Picture("errors", "Test error against label noise: this run solid, the paper dashed.",
                     draw_errors(run, (ONE_Q, TWO_Q, *RIVALS))),
