@@ -108,8 +108,12 @@ def continuous_path(
 
 
 def automatic_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
-    """Intervals for ``"auto"`` ranges: per weight around the continuous solution, and around its bias."""
-    w, b = problem.warm_start
+    """Intervals for ``"auto"`` ranges: around the continuous solution."""
+    return grids_around(problem, *problem.warm_start)
+
+
+def grids_around(problem: QLossProblem, w: NDArray[np.float64], b: float) -> tuple[Grid, Grid]:
+    """One interval per weight around a continuous solution, and one around its bias."""
     # A weight that the continuous solution leaves at zero gets the interval in which one level changes the
     # objective by about 1e-4 of itself.
     sensitivity = np.sqrt(problem.squared_means()) + 1e-12
