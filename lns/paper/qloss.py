@@ -36,9 +36,7 @@ class Paths:
 
     def problem(self, q_neg: float, q_pos: float) -> QLossProblem:
         """The training problem for these q, on the same data."""
-        return QLossProblem(
-            self.convex.matrix.X, self.convex.y, q={-1: q_neg, 1: q_pos}, lam=self.convex.lam
-        )
+        return QLossProblem(self.convex.matrix.X, self.convex.y, q={-1: q_neg, 1: q_pos}, lam=self.convex.lam)
 
     @cached_property
     def transform(self) -> NDArray[np.float64]:

@@ -37,15 +37,15 @@ class _Solutions(Callbacks):
 def trace(source: Source, noise_percent: int, interval: str, q: float) -> list[dict[str, Any]]:
     """Risk and training error of square loss and of q-loss, step by step."""
     part = sheet(source).part(noise_percent, HELD_OUT)
-    X, y = part.train.X, part.y
+    X, y = np.asarray(part.train.X), part.y  # dense: the drawn sets are
     design = np.column_stack([X, np.ones(len(y))]).astype(np.float64)
 
     def square(v: NDArray) -> tuple[float, NDArray]:
         miss = 1 - y * (design @ v)
         penalty = np.append(v[:-1], 0.0)
-        return float(np.mean(miss**2) + LAM * penalty @ penalty), -2 * design.T @ (
-            miss * y
-        ) / len(y) + 2 * LAM * penalty
+        return float(np.mean(miss**2) + LAM * penalty @ penalty), -2 * design.T @ (miss * y) / len(
+            y
+        ) + 2 * LAM * penalty
 
     on_the_way: list[tuple[float, NDArray[np.float64], float]] = []
 

@@ -9,7 +9,7 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -59,7 +59,7 @@ class Options:
     out: Path
     datasets: Sequence[str] = tuple(PLANS)
     noises: Sequence[int] = NOISES
-    effort: Effort = Effort()
+    effort: Effort = field(default_factory=Effort)
     seed: int = 0
     backend: str = "local"
     workers: int = 1
@@ -151,10 +151,12 @@ def _folder(out: Path) -> Path:
 def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
     """Replace the rows of these data sets and noise levels in a table, and keep all others."""
     ours = {(row["dataset"], str(row["noise_percent"])) for row in rows}
-    kept: list[dict[str, Any]] = []
+    kept: Sequence[dict[str, Any]] = ()
     if path.exists():
         with path.open(encoding="utf-8", newline="") as stream:
-            kept = [row for row in csv.DictReader(stream) if (row["dataset"], row["noise_percent"]) not in ours]
+            kept = [
+                row for row in csv.DictReader(stream) if (row["dataset"], row["noise_percent"]) not in ours
+            ]
     text = io.StringIO()
     table = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     table.writeheader()

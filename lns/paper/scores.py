@@ -59,7 +59,8 @@ class Score:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Score:
         """The score that `as_dict` was asked for."""
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**plain)
 
     @property
     def error_percent(self) -> float:

@@ -13,6 +13,9 @@ from multiprocessing import get_context
 from time import perf_counter
 from typing import Any, TextIO
 
+import numpy as np
+
+from lns.matrix import use_cores
 from lns.paper.cache import Cache
 from lns.paper.units import Unit, run_unit
 
@@ -20,17 +23,15 @@ Submit = Callable[[Unit], "Future[dict[str, Any]]"]
 
 
 def timed(unit: Unit) -> dict[str, Any]:
-    """The result of a unit, with the seconds that it took."""
+    """The result of a unit, with the seconds that it took. For workers: it leaves them one thread."""
+    use_cores(1)
     began = perf_counter()
     result = run_unit(unit)
     return {**result, "unit_seconds": perf_counter() - began}
 
 
 def _begin_worker(parent: int) -> None:
-    """One thread for passes over the data, and no life after the parent, which may be killed."""
-    from lns.matrix import use_cores
-
-    use_cores(1)
+    """No life after the parent, which may be killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -85,7 +86,9 @@ class Bench:
     def results(self, units: Sequence[Unit], data: str, stage: str) -> dict[int, dict[str, Any]]:
         """The result of every unit, by its place in the list."""
         done = {k: found for k, unit in enumerate(units) if (found := self.cache.get(unit, data)) is not None}
-        waiting = [k for k in range(len(units)) if k not in done]
+        # In a random order, so that the time of the first tells the time of all.
+        order = np.random.default_rng(0).permutation(len(units)).tolist()
+        waiting = [k for k in order if k not in done]
         began, total, reused = perf_counter(), len(units), len(done)
         running: dict[Future[dict[str, Any]], int] = {}
         while waiting or running:
