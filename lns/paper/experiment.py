@@ -13,10 +13,12 @@ from lns.paper.protocols import (
     ESTIMATED,
     KNOWN,
     PAPER,
-    choice_for_recovery,
-    honest_choice,
+    Rank,
+    best,
+    by_clean_error,
+    by_corrected_error,
+    by_expected_flips,
     known_rates,
-    shortlist,
 )
 from lns.paper.rivals import LAMBDAS, RIVALS, TODAY
 from lns.paper.scores import Score, Summary, key_of, summaries
@@ -24,6 +26,7 @@ from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit
 
 Q_METHODS = (Q_LOSS, Q_PER_CLASS)
 OTHERS = {**RIVALS, **TODAY}
+FLIPS = "flips"
 FINALISTS = {name: 2 if name in RIVALS else 1 for name in OTHERS}  # trained on all rows of large sets
 
 
@@ -53,7 +56,11 @@ class Effort:
 
 @dataclass
 class Cell:
-    """A data set at one noise level, in two steps: compare settings, then train the best of them.
+    """A data set at one noise level, in three steps.
+
+    Settings are compared on some folds and rows. The best of them are trained: by clean errors on every
+    fold, for the paper's protocol; by noisy ones on the folds of the comparison, for the honest protocol.
+    The best of the latter are trained on all of the 70 % and scored on the rest.
 
     Parameters
     ----------
@@ -68,8 +75,11 @@ class Cell:
     plan: Plan
     effort: Effort
     train_rows: int
-    tried: dict[str, list[Summary]] = field(default_factory=dict)  # by method, on the folds of the choice
     rates: dict[str, FlipRates] = field(default_factory=dict)
+    tried: dict[str, list[Summary]] = field(default_factory=dict)  # by method, in the first step
+    trained: dict[str, list[Summary]] = field(default_factory=dict)  # by method, on every fold
+    validated: dict[tuple[str, str], list[Summary]] = field(default_factory=dict)  # and by purpose, on few
+    flips: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def is_large(self) -> bool:
@@ -81,95 +91,137 @@ class Cell:
             more["plan"] = self.plan
         return Unit(kind, self.source, self.noise_percent, fold, method, **more)
 
+    @property
+    def few_folds(self) -> range:
+        """Folds that settings are compared on."""
+        return range(min(self.effort.folds, self.plan.choice_folds))
+
+    # ---- the first step --------------------------------------------------------------------------------
+
     def first(self) -> list[Unit]:
         """Compare settings, and estimate the flip rates."""
         effort, grid = self.effort, tuple(setting.as_dict() for setting in self.plan.settings())
-        few = range(min(effort.folds, self.plan.choice_folds))
         units = [self._unit("rates", HELD_OUT)]
-        units += [self._unit("choose", k, settings=grid, max_rows=effort.choice_rows) for k in few]
+        units += [self._unit("choose", k, settings=grid, max_rows=effort.choice_rows) for k in self.few_folds]
         for name, rival in OTHERS.items():
             settings, limit = tuple(rival.grid(effort.lams)), effort.choice_rows if self.is_large else None
-            folds = few if self.is_large else range(effort.folds)
+            folds = self.few_folds if self.is_large else range(effort.folds)
             units += [self._unit("rival", k, name, settings=settings, max_rows=limit) for k in folds]
         return units
 
-    def hear_first(self, units: Iterable[Unit], results: Iterable[dict[str, Any]]) -> None:
+    def hear_first(self, units: Sequence[Unit], results: Sequence[dict[str, Any]]) -> None:
         """Remember what was found."""
-        scores: dict[str, list[Score]] = {}
+        self.rates = {KNOWN: known_rates(self.noise_percent)}
         for unit, result in zip(units, results, strict=True):
             if unit.kind == "rates":
                 self.rates[ESTIMATED] = FlipRates(result["negative"], result["positive"])
-            else:
-                scores.setdefault(unit.method, []).extend(map(Score.from_dict, result["scores"]))
-        self.rates[KNOWN] = known_rates(self.noise_percent)
-        self.tried = {method: summaries(found) for method, found in scores.items()}
-        # One q is a case of one q per class: whatever is found with it counts for both.
-        self.tried[Q_PER_CLASS] = self.tried[Q_LOSS]
-        self.tried[Q_LOSS] = [one for one in self.tried[Q_LOSS] if is_even(one.setting)]
+        self.tried = _by_method(units, results)
 
-    def finalists(self, method: str) -> list[dict[str, Any]]:
-        """Settings that are trained on every fold."""
-        tried = self.tried[method]
-        if method == Q_LOSS:
-            return [one.setting for one in shortlist(tried, self.plan.shortlist)]
-        if method == Q_PER_CLASS:
-            pairs = shortlist(tried, self.plan.shortlist, lambda one: not is_even(one.setting))
-            return [*self.finalists(Q_LOSS), *(one.setting for one in pairs)]
-        return [one.setting for one in shortlist(tried, FINALISTS[method] if self.is_large else len(tried))]
+    # ---- the second step -------------------------------------------------------------------------------
 
-    def honest(self, method: str, protocol: str) -> dict[str, Any]:
-        """The setting that noisy labels choose."""
-        return honest_choice(self.tried[method], self.rates[protocol]).setting
+    def finalists(self, method: str, rank: Rank, count: int) -> list[dict[str, Any]]:
+        """The best settings by the first step, of q-loss in every way that they can be trained."""
+        found = [one.setting for one in best(self.tried[method], rank, count)]
+        if method not in Q_METHODS:
+            return found
+        return [one.as_dict() for one in self.plan.variants(QSetting(**values) for values in found)]
 
-    def for_recovery(self, method: str) -> dict[str, Any]:
-        """The setting to find flips with."""
-        return choice_for_recovery(self.tried[method], self.rates[ESTIMATED]).setting
+    def for_paper(self, method: str) -> list[dict[str, Any]]:
+        """What is trained on every fold."""
+        if method in Q_METHODS:
+            return self.finalists(method, by_clean_error, self.plan.shortlist)
+        return self.finalists(method, by_clean_error, FINALISTS[method])
+
+    def ranks(self) -> dict[str, Rank]:
+        """What the noisy labels are asked for."""
+        ranks = {protocol: by_corrected_error(self.rates[protocol]) for protocol in (KNOWN, ESTIMATED)}
+        return {**ranks, FLIPS: by_expected_flips(self.rates[ESTIMATED])}
 
     def second(self) -> list[Unit]:
-        """Train what was chosen; the same setting is trained once, whoever chose it."""
-        units: list[Unit] = []
-        folds = range(self.effort.folds)
-        for setting in self.finalists(Q_PER_CLASS):
-            units += [self._unit("train", k, settings=(setting,)) for k in folds]
-        held_out = [self.honest(method, p) for method in Q_METHODS for p in (KNOWN, ESTIMATED)]
-        if self.noise_percent:
-            held_out += [self.for_recovery(method) for method in Q_METHODS]
-            units.append(self._unit("cleanlab", HELD_OUT, "cleanlab"))
-        units += [self._unit("train", HELD_OUT, settings=(setting,)) for setting in _distinct(held_out)]
+        """Train the best; a setting is trained once on a fold, whoever chose it."""
+        wanted: dict[tuple[Fold, str], Unit] = {}
+
+        def want(unit: Unit) -> None:
+            wanted[unit.fold, f"{unit.method} {[*map(key_of, unit.settings)]}"] = unit
+
+        for method in Q_METHODS:
+            for setting in self.for_paper(method):
+                for k in range(self.effort.folds):
+                    want(self._unit("train", k, method, settings=(setting,)))
+            for rank in self.ranks().values():
+                for setting in self.finalists(method, rank, self.plan.honest_shortlist):
+                    for k in self.few_folds:
+                        want(self._unit("train", k, method, settings=(setting,)))
+        if self.is_large:
+            for name in OTHERS:
+                for k in range(self.effort.folds):
+                    want(self._unit("rival", k, name, settings=tuple(self.for_paper(name))))
+        return list(wanted.values())
+
+    def hear_second(self, units: Sequence[Unit], results: Sequence[dict[str, Any]]) -> None:
+        """Remember what was found, apart for the two protocols: they may not look at each other's choice."""
+        found = _by_method(units, results)
+        few = len(self.few_folds)
+        for method in Q_METHODS:
+            everywhere = _only(found[method], self.for_paper(method))
+            if method == Q_PER_CLASS:  # one q is a case of one q per class
+                everywhere = [*self.trained[Q_LOSS], *everywhere]
+            self.trained[method] = everywhere
+            for purpose, rank in self.ranks().items():
+                settings = self.finalists(method, rank, self.plan.honest_shortlist)
+                few_folds = [Summary(one.scores[:few]) for one in _only(found[method], settings)]
+                self.validated[method, purpose] = few_folds
         for name in OTHERS:
-            if self.is_large:
-                settings = tuple(self.finalists(name))
-                units += [self._unit("rival", k, name, settings=settings) for k in folds]
-            honest = _distinct(self.honest(name, p) for p in (KNOWN, ESTIMATED))
-            units += [self._unit("rival", HELD_OUT, name, settings=(setting,)) for setting in honest]
+            self.trained[name] = found.get(name, self.tried[name])
+            for purpose in (KNOWN, ESTIMATED):
+                self.validated[name, purpose] = self.tried[name]
+
+    # ---- the third step --------------------------------------------------------------------------------
+
+    def honest(self, method: str, purpose: str) -> dict[str, Any]:
+        """The setting that noisy labels choose."""
+        tried = self.validated[method, purpose]
+        if method == Q_PER_CLASS:
+            tried = [*self.validated[Q_LOSS, purpose], *tried]
+        return best(tried, self.ranks()[purpose], 1)[0].setting
+
+    def third(self) -> list[Unit]:
+        """Train what noisy labels chose on all of the 70 %."""
+        units = [self._unit("cleanlab", HELD_OUT, "cleanlab")] if self.noise_percent else []
+        purposes = (KNOWN, ESTIMATED, *([FLIPS] if self.noise_percent else []))
+        for method in Q_METHODS:
+            settings = _distinct(self.honest(method, purpose) for purpose in purposes)
+            units += [self._unit("train", HELD_OUT, method, settings=(setting,)) for setting in settings]
+        for name in OTHERS:
+            settings = _distinct(self.honest(name, protocol) for protocol in (KNOWN, ESTIMATED))
+            units += [self._unit("rival", HELD_OUT, name, settings=(setting,)) for setting in settings]
         return units
 
     def rows(
         self, units: Sequence[Unit], results: Sequence[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Rows of ``folds.csv`` and of ``flips.csv``."""
-        scores: dict[tuple[str, bool], list[tuple[Fold, Score]]] = {}
-        flips = []
-        for unit, result in zip(units, results, strict=True):
-            if unit.kind == "cleanlab":
-                flips.append(self._flips("cleanlab", result))
-                continue
-            found = [(unit.fold, Score.from_dict(one)) for one in result["scores"]]
-            scores.setdefault((unit.method, unit.fold == HELD_OUT), []).extend(found)
+        held_out = {
+            (unit.method, key_of(one["setting"])): Score.from_dict(one)
+            for unit, result in zip(units, results, strict=True)
+            for one in result.get("scores", ())
+        }
         rows = []
+        flips = [
+            self._flips("cleanlab", result)
+            for unit, result in zip(units, results, strict=True)
+            if unit.kind == "cleanlab"
+        ]
         for method in (*Q_METHODS, *OTHERS):
-            family = Q_LOSS if method in Q_METHODS else method
-            inside, outside = scores.get((family, False)), {one.key: one for _, one in scores[family, True]}
-            finalists = self.tried[method] if inside is None else _only(inside, self.finalists(method))
-            (best,) = shortlist(finalists, 1)
-            rows += [self._row(PAPER, method, fold, one) for fold, one in enumerate(best.scores)]
+            (chosen,) = best(self.trained[method], by_clean_error, 1)
+            rows += [self._row(PAPER, method, fold, one) for fold, one in enumerate(chosen.scores)]
             for protocol in (KNOWN, ESTIMATED):
-                one = outside[key_of(self.honest(method, protocol))]
+                one = held_out[method, key_of(self.honest(method, protocol))]
                 rows.append(self._row(protocol, method, HELD_OUT, one))
             if method in Q_METHODS and self.noise_percent:
-                one = outside[key_of(self.for_recovery(method))]
-                found_here = {"injected": one.injected, "flagged": one.flagged, "both": one.found}
-                flips.append(self._flips(method, {**found_here, "train_rows": one.train_rows}))
+                one = held_out[method, key_of(self.honest(method, FLIPS))]
+                counts = {"injected": one.injected, "flagged": one.flagged, "both": one.found}
+                flips.append(self._flips(method, {**counts, "train_rows": one.train_rows}))
         return rows, flips
 
     def _row(self, protocol: str, method: str, fold: Fold, one: Score) -> dict[str, Any]:
@@ -188,17 +240,26 @@ class Cell:
         return {**about, **{name: counts[name] for name in names}}
 
 
-def is_even(setting: dict[str, Any]) -> bool:
-    """Whether a setting of q-loss has one q for both classes."""
-    return bool(setting["q_neg"] == setting["q_pos"])
+def _by_method(units: Iterable[Unit], results: Iterable[dict[str, Any]]) -> dict[str, list[Summary]]:
+    """Scores by method and setting; settings of q-loss by whether they have one q or two."""
+    found: dict[str, list[tuple[Fold, Score]]] = {}
+    for unit, result in zip(units, results, strict=True):
+        for values in result.get("scores", ()):
+            one, method = Score.from_dict(values), unit.method
+            if method in Q_METHODS:
+                method = Q_LOSS if QSetting(**one.setting).is_even else Q_PER_CLASS
+            found.setdefault(method, []).append((unit.fold, one))
+    return {
+        method: summaries(one for _, one in sorted(scores, key=lambda pair: int(pair[0])))
+        for method, scores in found.items()
+    }
 
 
 def _distinct(settings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({key_of(setting): setting for setting in settings}.values())
 
 
-def _only(found: Iterable[tuple[Fold, Score]], settings: Iterable[dict[str, Any]]) -> list[Summary]:
-    """What was found for these settings, folds in order."""
-    wanted = {key_of(setting) for setting in settings}
-    in_order = sorted((pair for pair in found if pair[1].key in wanted), key=lambda pair: int(pair[0]))
-    return summaries(one for _, one in in_order)
+def _only(found: Iterable[Summary], settings: Iterable[dict[str, Any]]) -> list[Summary]:
+    """What was found for these settings, in their order."""
+    by_key = {key_of(one.setting): one for one in found}
+    return [by_key[key_of(setting)] for setting in settings]

@@ -13,6 +13,7 @@ Intervals of the weights are a hyper-parameter of q-loss, in one of three kinds:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -39,6 +40,10 @@ class QSetting:
     detour
         Where the continuous path goes before it comes to q: None for q of both classes rising together, or
         a value d for the way over (q_neg, q_pos) = (d, 0), which gives up suspicious positives first.
+    searched
+        Whether the search goes on from the end of the path, or the nearest levels are taken as they are.
+        Where a lower objective is a worse classifier (one q near 0 and many flips: answering +1 to
+        everything is the deepest basin), less search is the better regulariser.
     """
 
     q_neg: float
@@ -46,6 +51,7 @@ class QSetting:
     lam: float
     interval: str = PER_WEIGHT
     detour: float | None = None
+    searched: bool = True
 
     @property
     def is_even(self) -> bool:
@@ -54,8 +60,9 @@ class QSetting:
 
     @property
     def label(self) -> str:
-        """Interval and path, for tables."""
-        return self.interval if self.detour is None else f"{self.interval}, over ({self.detour:g}, 0)"
+        """Interval, path and search, for tables."""
+        over = "" if self.detour is None else f", over ({self.detour:g}, 0)"
+        return f"{self.interval}{over}{'' if self.searched else ', rounded'}"
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -77,8 +84,9 @@ class Plan:
         machine. Cool walks keep to the basin that the path has found.
     choice_folds
         Folds on which settings are compared before the best of them are trained on every fold.
-    shortlist
-        How many of them: settings with one q, and as many with one per class.
+    shortlist, honest_shortlist
+        How many of them: settings with one q, and as many with one per class, for the paper's protocol; and
+        for each choice of the honest one.
     """
 
     weight_bits: int
@@ -92,6 +100,7 @@ class Plan:
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
     choice_folds: int = 3
     shortlist: int = 6
+    honest_shortlist: int = 3
 
     @property
     def by_search(self) -> bool:
@@ -108,12 +117,17 @@ class Plan:
             for q_neg, q_pos, detour in [*even, *((*pair, None) for pair in self.pairs)]
         ]
 
+    def variants(self, settings: Iterable[QSetting]) -> list[QSetting]:
+        """The same settings as they can be trained, with and without a search; each once."""
+        both = (True,) if self.by_search else (True, False)
+        return list(dict.fromkeys(replace(one, searched=searched) for one in settings for searched in both))
+
     def coarse(self) -> Plan:
         """A third of the grid, for ``--quick``."""
         thin = self.intervals[::2] if self.by_search else self.intervals
         return replace(
             self, intervals=thin, lams=self.lams[::2], even=self.even[1::2], pairs=self.pairs[::2],
-            detours=self.detours[:1], choice_folds=1, shortlist=2,
+            detours=self.detours[:1], choice_folds=1, shortlist=2, honest_shortlist=1,
         )  # fmt: skip
 
 

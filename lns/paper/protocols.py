@@ -8,31 +8,35 @@ on the 30 % that had no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from lns.flip_rates import FlipRates, estimate_flip_rates
 from lns.paper.folds import Part
 from lns.paper.scores import Summary
 
 PAPER, KNOWN, ESTIMATED = "paper", "honest-known", "honest-estimated"
+Rank = Callable[[Summary], float]  # the lower the better
 RATE_ROWS = 20_000  # that flip rates are estimated from
 
 
-def shortlist(
-    tried: Sequence[Summary], count: int, belongs: Callable[[Summary], bool] = lambda one: True
-) -> list[Summary]:
-    """The best by clean test error; of equals the first tried."""
-    return sorted((one for one in tried if belongs(one)), key=lambda one: one.error)[:count]
+def by_clean_error(one: Summary) -> float:
+    """What the paper's protocol goes by."""
+    return one.error
 
 
-def honest_choice(tried: Sequence[Summary], rates: FlipRates) -> Summary:
-    """The best by noise-corrected error on noisy validation folds; of equals the first tried."""
-    return min(tried, key=lambda one: one.corrected(rates))
+def by_corrected_error(rates: FlipRates) -> Rank:
+    """What the honest protocol goes by: the error on noisy validation folds, corrected for the noise."""
+    return lambda one: one.corrected(rates)
 
 
-def choice_for_recovery(tried: Sequence[Summary], rates: FlipRates) -> Summary:
-    """The setting to find wrong labels with, chosen on noisy labels; of equals the first tried."""
-    return max(tried, key=lambda one: one.expected_f1(rates))
+def by_expected_flips(rates: FlipRates) -> Rank:
+    """What recovery goes by: how well flags meet flips, as far as noisy validation folds tell."""
+    return lambda one: -one.expected_f1(rates)
+
+
+def best(tried: Iterable[Summary], rank: Rank, count: int) -> list[Summary]:
+    """The best so many; of equals the first tried."""
+    return sorted(tried, key=rank)[:count]
 
 
 def known_rates(noise_percent: float) -> FlipRates:

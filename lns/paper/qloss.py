@@ -85,13 +85,14 @@ def quick_fits(
 
 
 def train(part: Part, setting: QSetting, plan: Plan, seed: int) -> tuple[QLossProblem, Solution]:
-    """The best weights found by the search, on all training rows, at the bit depth of the plan."""
+    """The best weights found by the search (if there is one), on all rows, at the bit depth of the plan."""
     problem, start = problem_of(part, setting, plan), None
     if setting.interval == PER_WEIGHT:
         start = _continuous(part, problem, setting, seed)
         problem = problem.on_grids(*grids_around(problem, *start))
+    rounds = plan.rounds if setting.searched else 0
     result = solve(
-        problem, time_limit=None, max_rounds=plan.rounds, initial=start, seed=seed, workers=1,
+        problem, time_limit=None, max_rounds=rounds, initial=start, seed=seed, workers=1,
         params=EngineParams(opening=plan.opening, heats=plan.heats),
     )  # fmt: skip
     return problem, (result.weights, result.bias)

@@ -8,7 +8,7 @@ import json
 import platform
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -102,11 +102,13 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     inside = int((rows.fold != 0).sum())
     cells = [Cell(source, noise, plan, options.effort, inside) for noise in options.noises]
 
-    for cell, units, results in _step(bench, cells, [cell.first() for cell in cells], data, f"{name} 1/2"):
+    for cell, units, results in _step(bench, cells, Cell.first, data, f"{name} 1/3"):
         cell.hear_first(units, results)
+    for cell, units, results in _step(bench, cells, Cell.second, data, f"{name} 2/3"):
+        cell.hear_second(units, results)
     folds: list[dict[str, Any]] = []
     flips: list[dict[str, Any]] = []
-    for cell, units, results in _step(bench, cells, [cell.second() for cell in cells], data, f"{name} 2/2"):
+    for cell, units, results in _step(bench, cells, Cell.third, data, f"{name} 3/3"):
         for table, found in zip((folds, flips), cell.rows(units, results), strict=True):
             table.extend(found)
     _merge(options.out / "folds.csv", COLUMNS, folds)
@@ -118,9 +120,10 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
 
 
 def _step(
-    bench: Bench, cells: list[Cell], lists: list[list[Unit]], data: str, stage: str
+    bench: Bench, cells: list[Cell], units_of: Callable[[Cell], list[Unit]], data: str, stage: str
 ) -> Iterable[tuple[Cell, list[Unit], list[dict[str, Any]]]]:
-    """All units of all cells at once; then cell by cell."""
+    """All units of a step of all cells at once; then cell by cell."""
+    lists = [units_of(cell) for cell in cells]
     done = bench.results([unit for units in lists for unit in units], data, stage)
     at = 0
     for cell, units in zip(cells, lists, strict=True):

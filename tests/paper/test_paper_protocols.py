@@ -8,11 +8,12 @@ import pytest
 from lns.flip_rates import FlipRates
 from lns.paper.folds import Source, sheet
 from lns.paper.protocols import (
-    choice_for_recovery,
+    best,
+    by_clean_error,
+    by_corrected_error,
+    by_expected_flips,
     estimated_rates,
-    honest_choice,
     known_rates,
-    shortlist,
 )
 from lns.paper.scores import Score, Summary, key_of, score, summaries
 
@@ -26,14 +27,14 @@ def test_errors_are_means_over_folds():
     """Tests the mean of percentages, and the setting that the paper's protocol takes."""
     found = summaries([made_up("a", 4), made_up("b", 3), made_up("a", 0), made_up("b", 3)])
     assert [one.error for one in found] == [2.0, 3.0]
-    assert shortlist(found, 1)[0].setting == {"name": "a"}
-    assert [one.setting["name"] for one in shortlist(found, 5)] == ["a", "b"]
+    assert best(found, by_clean_error, 1)[0].setting == {"name": "a"}
+    assert [one.setting["name"] for one in best(found, by_clean_error, 5)] == ["a", "b"]
 
 
 def test_of_equals_the_first_counts():
     """Tests that ties do not depend on anything else."""
     found = summaries([made_up("a", 3), made_up("b", 3)])
-    assert shortlist(found, 1)[0].setting == {"name": "a"}
+    assert best(found, by_clean_error, 1)[0].setting == {"name": "a"}
 
 
 def test_the_honest_choice_does_not_see_clean_errors():
@@ -47,8 +48,8 @@ def test_the_honest_choice_does_not_see_clean_errors():
             Summary((Score({"name": name}, errors, 100, wrong, (20, 80), 900, 0.1),))
             for name, errors, wrong in (("always", 90 - clean, (20, 0)), ("true", clean, (0, 30)))
         ]
-        assert honest_choice(found, FlipRates(0.6, 0.0)).setting == {"name": "true"}
-        assert honest_choice(found, FlipRates(0.0, 0.0)).setting == {"name": "always"}
+        assert best(found, by_corrected_error(FlipRates(0.6, 0.0)), 1)[0].setting == {"name": "true"}
+        assert best(found, by_corrected_error(FlipRates(0.0, 0.0)), 1)[0].setting == {"name": "always"}
 
 
 def test_expected_f1_is_the_true_one_in_the_mean():
@@ -67,7 +68,7 @@ def test_expected_f1_is_the_true_one_in_the_mean():
 def test_recovery_prefers_flags_that_meet_the_flips():
     """Tests the choice between a setting that flags too much and one that flags the right examples."""
     found = summaries([made_up("all", 0, low=(50, 50)), made_up("right", 0, low=(50, 25))])
-    assert choice_for_recovery(found, FlipRates(1 / 3, 0.0)).setting == {"name": "right"}
+    assert best(found, by_expected_flips(FlipRates(1 / 3, 0.0)), 1)[0].setting == {"name": "right"}
 
 
 def test_rates_are_known_or_estimated_from_the_noisy_labels():

@@ -20,9 +20,10 @@ import pytest
 from lns import cli
 from lns.datasets import remote
 from lns.paper.cache import Cache, fingerprint
-from lns.paper.experiment import Cell, Effort, is_even
+from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
 from lns.paper.plans import PLANS
+from lns.paper.protocols import ESTIMATED, KNOWN
 from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit, run_unit
 from lns.paper.workers import Bench
 
@@ -131,17 +132,22 @@ def result_of(unit):
     return {"scores": scores}
 
 
+@pytest.mark.parametrize("plan", ["long-servedio", "web8"])
 @pytest.mark.parametrize("rows", [900, 90_000])
-def test_cells_train_what_they_chose_and_never_mix_protocols(rows):
-    """Tests the two steps of a cell, for small data and for data that is cut down for the choice."""
-    cell = Cell(SOURCE, 20, PLANS["long-servedio"], Effort(folds=4), rows)
+def test_cells_train_what_they_chose_and_never_mix_protocols(rows, plan):
+    """Tests the three steps of a cell, for small data and for data that is cut down for the choice."""
+    cell = Cell(SOURCE, 20, PLANS[plan], Effort(folds=4), rows)
     first = cell.first()
     assert all(unit.max_rows is None or unit.max_rows == 20_000 for unit in first)
-    cell.hear_first(first, map(result_of, first))
+    cell.hear_first(first, list(map(result_of, first)))
     second = cell.second()
-    assert len({str(unit.content()) for unit in second}) == len(second)
-    assert all(unit.max_rows is None for unit in second)
-    folds, flips = cell.rows(second, list(map(result_of, second)))
+    cell.hear_second(second, list(map(result_of, second)))
+    third = cell.third()
+    assert {unit.fold for unit in third} == {HELD_OUT}
+    for units in (second, third):
+        assert len({str(unit.content()) for unit in units}) == len(units)
+        assert all(unit.max_rows is None for unit in units)
+    folds, flips = cell.rows(third, list(map(result_of, third)))
 
     groups = {}
     for row in folds:
@@ -158,8 +164,28 @@ def test_cells_train_what_they_chose_and_never_mix_protocols(rows):
     assert mean[Q_PER_CLASS] <= mean[Q_LOSS]
     assert all(row["q_neg"] == row["q_pos"] for row in folds if row["method"] == Q_LOSS)
     assert {row["method"] for row in flips} == {Q_LOSS, Q_PER_CLASS, "cleanlab"}
-    assert all(is_even(setting) for setting in cell.finalists(Q_LOSS))
-    assert not all(is_even(setting) for setting in cell.finalists(Q_PER_CLASS))
+
+
+def test_the_honest_protocol_does_not_see_clean_labels():
+    """Tests that its choices stay as they are when all clean errors are turned around."""
+
+    def chosen(change):
+        cell = Cell(SOURCE, 20, PLANS["web8"], Effort(folds=3), 900)
+        for units, hear in ((cell.first(), cell.hear_first), (None, cell.hear_second)):
+            units = cell.second() if units is None else units
+            results = list(map(result_of, units))
+            for result in results:
+                for score in result.get("scores", ()):
+                    score["errors"] = change(score["errors"])
+            hear(units, results)
+        methods, purposes = (Q_LOSS, Q_PER_CLASS, "logistic"), (KNOWN, ESTIMATED)
+        return [cell.honest(method, purpose) for method in methods for purpose in purposes], cell.for_paper(
+            Q_LOSS
+        )
+
+    (honest, paper), (same, other) = chosen(lambda errors: errors), chosen(lambda errors: 100 - errors)
+    assert honest == same
+    assert paper != other
 
 
 # ---- the command -----------------------------------------------------------------------------------------
