@@ -63,6 +63,7 @@ def check(run: Run) -> list[Check]:
 def _claims() -> list[tuple[str, int, int, Callable[[Run], Iterator[str | None]]]]:
     return [
         ("rivals within 1.5 points or 2 printed std of the printed error", 168, 210, _rivals),
+        ("rivals no further above the printed error than that", 210, 210, _rivals_above),
         ("q-loss at most the printed mean + std", 27, 30, _printed),
         ("q-loss at most every rival of the same run", 25, 30, _lowest),
         ("one q per class, 40 % noise: at most the limit of the set", 6, 6, _limits),
@@ -94,6 +95,11 @@ def _rivals(run: Run) -> Iterator[str | None]:
             gap = ours - theirs
             words = f"{_where(*cell)}: {abs(gap):.2f} {'above' if gap > 0 else 'below'} {theirs:.2f}"
             yield None if abs(gap) <= max(1.5, 2 * std) else words
+
+
+def _rivals_above(run: Run) -> Iterator[str | None]:
+    """A rival that is lower than printed was trained better; one that is higher asks for a reason."""
+    return (miss if miss and " above " in miss else None for miss in _rivals(run))
 
 
 def _printed(run: Run) -> Iterator[str | None]:

@@ -97,8 +97,8 @@ RIVALS = {
         _by_gradient("logistic", 1, lambda setting: losses.logistic),
         _by_gradient("square", 1, lambda setting: losses.square),
         _by_gradient("t-logistic", 2, lambda setting: losses.t_logistic(setting["t"])),
-        _by_gradient("sigmoid", 5, lambda setting: losses.sigmoid),
-        _by_gradient("probit", 5, lambda setting: losses.probit),
+        _by_gradient("sigmoid", 12, lambda setting: losses.sigmoid),
+        _by_gradient("probit", 12, lambda setting: losses.probit),
         _by_gradient("smoothed-hinge", 1, lambda setting: losses.smoothed_hinge),
     )
 }
