@@ -79,7 +79,6 @@ class Cell:
     tried: dict[str, list[Summary]] = field(default_factory=dict)  # by method, in the first step
     trained: dict[str, list[Summary]] = field(default_factory=dict)  # by method, on every fold
     validated: dict[tuple[str, str], list[Summary]] = field(default_factory=dict)  # and by purpose, on few
-    flips: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def is_large(self) -> bool:
