@@ -51,7 +51,7 @@ class Effort:
     @property
     def lams(self) -> Sequence[float]:
         """λ of the rivals."""
-        return LAMBDAS[::3] if self.quick else LAMBDAS
+        return LAMBDAS[::4] if self.quick else LAMBDAS
 
 
 @dataclass

@@ -127,7 +127,7 @@ class Plan:
         thin = self.intervals[::2] if self.by_search else self.intervals
         return replace(
             self, intervals=thin, lams=self.lams[::2], even=self.even[1::2], pairs=self.pairs[::2],
-            detours=self.detours[:1], choice_folds=1, shortlist=2, honest_shortlist=1,
+            detours=self.detours[:1], choice_folds=1, shortlist=1, honest_shortlist=1,
         )  # fmt: skip
 
 
