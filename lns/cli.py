@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from lns import __version__
-from lns.commands import bench, completion, datasets, embed, predict, report, submit, train
+from lns.commands import bench, completion, datasets, embed, paper, predict, report, submit, train
 from lns.commands.parser import USAGE, Parser, say
 from lns.errors import DataError, InvalidInput, LNSError
 
@@ -28,6 +28,7 @@ examples:
   lns datasets                                    the data sets known by name
   lns embed --topology chimera:8                  what an annealer chip has room for
   lns submit covertype --address http://head:8265 the same training as a job on a Ray cluster
+  lns paper --quick                               the experiments of the paper, in minutes
   lns bench problem                               what the core operations cost on this machine
   lns completion bash                             for the TAB key of your shell
 
@@ -47,7 +48,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"lns {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (train, predict, report, datasets, embed, bench, submit, completion):
+    for command in (train, predict, report, datasets, embed, bench, paper, submit, completion):
         sub = command.add_parser(commands)
         sub.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
         sub.set_defaults(run=command.run, parser=sub)

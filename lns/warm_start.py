@@ -39,7 +39,14 @@ def whitening(problem: QLossProblem) -> NDArray[np.float64]:
     if n > MAX_WHITENED:
         return np.diag(1.0 / np.sqrt(np.append(problem.squared_means(), 1.0) + 1e-12))
     gram, _ = problem.matrix.moments(np.arange(n + 1), problem.share, problem.share)
-    gram[np.diag_indices(n)] += problem.lam
+    return rounding(gram, problem.lam)
+
+
+def rounding(gram: NDArray[np.float64], lam: float) -> NDArray[np.float64]:
+    """A matrix T such that zᵀTᵀ(gram + λ)Tz is |z|²; the bias, which comes last, is not regularised."""
+    n = len(gram) - 1
+    gram = gram.copy()
+    gram[np.diag_indices(n)] += lam
     diagonal = np.diag_indices(n + 1)
     gram[diagonal] = gram[diagonal] * (1 + 1e-6) + 1e-12  # constant, repeated or empty columns
     return solve_triangular(cholesky(gram), np.eye(n + 1))
@@ -101,8 +108,12 @@ def continuous_path(
 
 
 def automatic_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
-    """Intervals for ``"auto"`` ranges: per weight around the continuous solution, and around its bias."""
-    w, b = problem.warm_start
+    """Intervals for ``"auto"`` ranges: around the continuous solution."""
+    return grids_around(problem, *problem.warm_start)
+
+
+def grids_around(problem: QLossProblem, w: NDArray[np.float64], b: float) -> tuple[Grid, Grid]:
+    """One interval per weight around a continuous solution, and one around its bias."""
     # A weight that the continuous solution leaves at zero gets the interval in which one level changes the
     # objective by about 1e-4 of itself.
     sensitivity = np.sqrt(problem.squared_means()) + 1e-12

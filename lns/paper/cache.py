@@ -1,0 +1,93 @@
+"""Results of units, kept by a hash of all they depend on: code, data, seed and settings."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lns
+from lns.datasets.dataset import Dataset
+from lns.files import write_text
+from lns.paper.units import Unit
+
+# Folders and modules whose code can change a result; the others only move or show it.
+OF_ROWS = ("paper/folds.py", "paper/units.py", "paper/scores.py", "datasets")
+OF_SEARCH = (
+    "paper/qloss.py", "paper/risk.py", "accept.py", "cross_fit.py", "driver.py", "engine.py", "flip_rates.py",
+    "grid.py", "kernels.py", "matrix.py", "merge.py", "neighbourhood.py", "problem.py", "rounds.py",
+    "select.py", "settings.py", "state.py", "subproblem.py", "warm_start.py", "working_set.py", "solvers",
+)  # fmt: skip
+OF_RIVALS = ("paper/rivals", "paper/recovery.py")
+
+
+class Cache:
+    """A folder of results; one file for each, written in one step, so that a kill leaves no half of one.
+
+    Parameters
+    ----------
+    folder
+        Where they are; made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, unit: Unit, data: str) -> Path:
+        """Where the result of a unit is or will be; `data` is the fingerprint of its data set."""
+        depends = {"unit": unit.content(), "data": data, "code": code_of(unit.kind)}
+        text = json.dumps(depends, sort_keys=True, default=list)
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.json"
+
+    def get(self, unit: Unit, data: str) -> dict[str, Any] | None:
+        """The result, if it is there; a damaged file counts as none."""
+        try:
+            found: dict[str, Any] = json.loads(self.path(unit, data).read_text(encoding="utf-8"))["result"]
+            return found
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, unit: Unit, data: str, result: dict[str, Any]) -> None:
+        """Keep a result, with what it is the result of, for people."""
+        content = {"title": unit.title, "result": result}
+        write_text(self.path(unit, data), json.dumps(content, allow_nan=False) + "\n")
+
+
+def fingerprint(data: Dataset) -> str:
+    """A hash of features and labels."""
+    X = data.X
+    arrays = [X.T] if isinstance(X, np.ndarray) else [X.indptr, X.indices, X.data]
+    found = hashlib.sha256(repr(X.shape).encode())
+    for array in (*arrays, data.y):
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+@cache
+def code_of(kind: str) -> str:
+    """A hash of the code behind a kind of unit; comments, docstrings and layout do not count."""
+    home = Path(lns.__file__).parent
+    wanted = OF_ROWS + (OF_RIVALS if kind in ("rival", "cleanlab") else OF_SEARCH)
+    found = hashlib.sha256()
+    for name in wanted:
+        place = home / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            found.update(f"{path.relative_to(home)}\n{_meaning(path)}\n".encode())
+    return found.hexdigest()
+
+
+def _meaning(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)

@@ -1,0 +1,194 @@
+"""The tables of the results page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lns.paper import printed
+from lns.paper.outputs import significance
+from lns.paper.outputs.cells import Cell, Run
+from lns.paper.outputs.checks import ONE_Q, TWO_Q, Check
+from lns.paper.outputs.table import Table
+from lns.paper.rivals import RIVALS, TODAY
+from lns.report.numbers import count, plain
+
+METHODS = (ONE_Q, TWO_Q, *RIVALS, *TODAY)
+FLAGGERS = (TWO_Q, ONE_Q, "cleanlab")
+PROTOCOLS = {
+    "paper": "paper's protocol",
+    "honest-known": "honest, rates known",
+    "honest-estimated": "honest, rates estimated",
+}
+NOTHING = "–"
+_NOISE_HEAD = tuple(f"{noise} % noise" for noise in printed.NOISES)
+
+
+def datasets_of(run: Run) -> list[str]:
+    """The data sets that were run, in the paper's order."""
+    return [name for name in printed.DATASETS if any(key[0] == name for key in run.cells)]
+
+
+def checks_table(checks: Iterable[Check]) -> Table:
+    """Claims and whether they hold."""
+    rows = [
+        (one.claim, f"{one.wanted} of {one.total}", f"{one.held} of {one.run}", f"**{one.verdict}**")
+        for one in checks
+    ]
+    return Table("What had to be shown", ("claim", "wanted", "cells that do, of those run", "holds"), rows)
+
+
+def misses_table(checks: Iterable[Check]) -> Table | None:
+    """Every cell that misses, and by how much."""
+    rows = [(one.claim, miss) for one in checks for miss in one.misses]
+    return Table("Cells that miss", ("claim", "cell, and by how much"), rows) if rows else None
+
+
+def errors_table(run: Run, dataset: str) -> Table:
+    """Test errors under the paper's protocol: ours, and the printed one in brackets."""
+    lowest = {}
+    for noise in printed.NOISES:
+        means = (run.mean(dataset, noise, method) for method in (ONE_Q, TWO_Q, *RIVALS))
+        lowest[noise] = min((one for one in means if one is not None), default=0.0)
+
+    def entry(noise: int, method: str) -> str:
+        cell, theirs = run.cell(dataset, noise, method), printed.errors().get((dataset, method, noise))
+        known = f" ({theirs[0]:.2f} ± {theirs[1]:.2f})" if theirs else ""
+        if cell is None:
+            return NOTHING + known
+        words = f"{cell.mean:.2f} ± {cell.std:.2f}{known}"
+        return f"**{words}**" if method not in TODAY and cell.mean <= lowest[noise] + 1e-9 else words
+
+    methods = [
+        method for method in METHODS
+        if method in RIVALS or any(run.cell(dataset, noise, method) for noise in printed.NOISES)
+    ]  # fmt: skip
+    rows = [(method, *(entry(noise, method) for noise in printed.NOISES)) for method in methods]
+    return Table(f"{printed.DATASETS[dataset]}: test error in %", ("method", *_NOISE_HEAD), rows)
+
+
+def protocols_table(run: Run) -> Table | None:
+    """q-loss under the honest protocol beside the paper's: never the same numbers."""
+    rows = [
+        (printed.DATASETS[dataset], method, words, *_errors(run, dataset, method, name))
+        for dataset in datasets_of(run)
+        for method in (ONE_Q, TWO_Q)
+        for name, words in PROTOCOLS.items()
+        if any(run.cell(dataset, noise, method, name) for noise in printed.NOISES)
+    ]  # fmt: skip
+    if all(row[2] == PROTOCOLS["paper"] for row in rows):
+        return None
+    return Table(
+        "q-loss under both protocols: test error in %", ("data set", "method", "protocol", *_NOISE_HEAD), rows
+    )
+
+
+def honest_table(run: Run) -> Table | None:
+    """All methods under the honest protocol."""
+    rows = [
+        (printed.DATASETS[dataset], method, words, *_errors(run, dataset, method, name))
+        for dataset in datasets_of(run)
+        for method in METHODS
+        for name, words in PROTOCOLS.items()
+        if name != "paper" and any(run.cell(dataset, noise, method, name) for noise in printed.NOISES)
+    ]  # fmt: skip
+    if not rows:
+        return None
+    return Table("Honest protocol: test error in %", ("data set", "method", "choice", *_NOISE_HEAD), rows)
+
+
+def settings_table(run: Run, dataset: str) -> Table:
+    """The hyper-parameters chosen under the paper's protocol; printed ones in brackets."""
+    rows = []
+    for method in METHODS:
+        cells = {noise: run.cell(dataset, noise, method) for noise in printed.NOISES}
+        for name, words in (("q", "q"), ("lam", "λ"), ("t", "t"), ("interval", "intervals")):
+            entries = {noise: _setting(cell, name) for noise, cell in cells.items()}
+            if not any(entries.values()):
+                continue
+            known = {noise: _printed_setting(name, dataset, method, noise) for noise in printed.NOISES}
+            joined = (f"{entries[noise] or NOTHING}{known[noise]}" for noise in printed.NOISES)
+            rows.append((method, words, *joined))
+    return Table(f"{printed.DATASETS[dataset]}: chosen settings", ("method", "setting", *_NOISE_HEAD), rows)
+
+
+def significance_table(run: Run) -> Table | None:
+    """Paired t-tests; the paper's own verdict in brackets."""
+    rows = []
+    for dataset in datasets_of(run):
+        rival = significance.closest_convex(run, dataset)
+        if rival is None:
+            continue
+        entries = []
+        for noise in printed.NOISES:
+            found = significance.compare(run, dataset, noise, rival)
+            theirs = "Y" if printed.significant()[dataset, noise] else "N"
+            if found is None:
+                entries.append(f"{NOTHING} ({theirs})")
+                continue
+            ours = "Y" if found.significant else "N"
+            entries.append(
+                f"{ours}: {found.difference:+.2f}, p = {found.p:.2g} ({theirs})".replace("-", "−", 1)
+            )
+        rows.append((printed.DATASETS[dataset], rival, printed.closest_convex()[dataset], *entries))
+    head = ("data set", "closest convex rival here", "in the paper", *_NOISE_HEAD)
+    return Table("Paired t-tests of q-loss against the closest convex rival", head, rows) if rows else None
+
+
+def flips_table(run: Run) -> Table | None:
+    """Injected and flagged labels."""
+    rows = []
+    for dataset in printed.DATASETS:
+        for noise in printed.NOISES:
+            for method in FLAGGERS:
+                found = run.flips.get((dataset, noise, method))
+                if found is None:
+                    continue
+                counts = (found.train_rows, found.injected, found.flagged, found.both)
+                shares = (found.recall, found.precision, found.f1)
+                numbers = [*map(count, counts), *(f"{one:.3f}" for one in shares)]
+                rows.append((printed.DATASETS[dataset], f"{noise} %", method, *numbers))
+    head = (
+        "data set",
+        "noise",
+        "method",
+        "training labels",
+        "injected",
+        "flagged",
+        "both",
+        "recall",
+        "precision",
+        "F1",
+    )
+    return Table("Flipped labels found", head, rows) if rows else None
+
+
+def _errors(run: Run, dataset: str, method: str, protocol: str) -> list[str]:
+    return [_error(run.cell(dataset, noise, method, protocol)) for noise in printed.NOISES]
+
+
+def _error(cell: Cell | None) -> str:
+    if cell is None:
+        return NOTHING
+    return f"{cell.mean:.2f}" if len(cell.errors) < 2 else f"{cell.mean:.2f} ± {cell.std:.2f}"
+
+
+def _setting(cell: Cell | None, name: str) -> str:
+    if cell is None:
+        return ""
+    if name == "q":
+        both = [cell.setting[key] for key in ("q_neg", "q_pos") if key in cell.setting]
+        texts = [plain(float(one), 3) for one in both]
+        return texts[0] if texts and texts[0] == texts[-1] else " / ".join(texts)
+    value = cell.setting.get(name, "")
+    return value if name == "interval" or not value else plain(float(value), 3)
+
+
+def _printed_setting(name: str, dataset: str, method: str, noise: int) -> str:
+    value = None
+    if name == "q" and method == ONE_Q:
+        value = printed.q()[dataset, noise]
+    elif name == "t" and method == "t-logistic":
+        value = printed.t()[dataset, noise]
+    elif name == "lam":
+        value = printed.lam().get((dataset, method, noise))
+    return "" if value is None else f" ({plain(value, 3)})"

@@ -1,0 +1,221 @@
+"""The whole run: data sets one after another, their cells side by side, results as CSV and as a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import lns
+from lns.errors import InvalidInput
+from lns.files import write_json, write_text
+from lns.paper import risk
+from lns.paper.cache import Cache, fingerprint
+from lns.paper.experiment import Cell, Effort
+from lns.paper.folds import HELD_OUT, Source, sheet
+from lns.paper.outputs.cells import COLUMNS
+from lns.paper.plans import PLANS
+from lns.paper.units import Unit
+from lns.paper.workers import Bench, open_workers
+
+NOISES = (0, 10, 20, 30, 40)
+QUICK_ROWS = 20_000
+FLIP_COLUMNS = ("dataset", "noise_percent", "method", "injected", "flagged", "both", "train_rows")
+RISK_COLUMNS = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "cleanlab")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What to run, and where.
+
+    Parameters
+    ----------
+    out
+        Folder of the results and of the cache.
+    datasets, noises
+        The cells: names, and percentages.
+    effort
+        Folds, rows and grid.
+    seed
+        Of everything random.
+    backend, workers, address
+        ``"local"`` processes or ``"ray"``, and how many at a time.
+    data_dir
+        Where to look first for files.
+    command
+        The words that the user typed, for the record.
+    """
+
+    out: Path
+    datasets: Sequence[str] = tuple(PLANS)
+    noises: Sequence[int] = NOISES
+    effort: Effort = field(default_factory=Effort)
+    seed: int = 0
+    backend: str = "local"
+    workers: int = 1
+    address: str | None = None
+    data_dir: str | None = None
+    command: Sequence[str] = ("lns", "paper")
+
+
+def run(options: Options) -> None:
+    """Do what has not been done, and write everything that is known by then after every data set."""
+    cache = Cache(_folder(options.out) / "cache")
+    # All data is looked for first: a run must not end after hours because a file is missing.
+    for name in reversed(options.datasets):
+        sheet(_source(options, name))
+    with open_workers(options.backend, options.workers, options.address) as submit:
+        bench = Bench(cache, submit, options.workers)
+        for name in options.datasets:
+            _run_dataset(options, name, bench)
+        _run_risk(options, bench)
+    write_page(options.out)
+
+
+def write_page(out: Path) -> None:
+    """Tables, figures and the page, from the files of a run."""
+    from lns.paper.outputs import page
+
+    page.write(out)
+
+
+def _source(options: Options, name: str) -> Source:
+    return Source(name, options.seed, QUICK_ROWS if options.effort.quick else None, options.data_dir)
+
+
+def _run_dataset(options: Options, name: str, bench: Bench) -> None:
+    began, spent_before = perf_counter(), bench.spent
+    source = _source(options, name)
+    rows = sheet(source)
+    data = fingerprint(rows.inside) + fingerprint(rows.outside)
+    plan = PLANS[name].coarse() if options.effort.quick else PLANS[name]
+    inside = int((rows.fold != 0).sum())
+    cells = [Cell(source, noise, plan, options.effort, inside) for noise in options.noises]
+
+    for cell, units, results in _step(bench, cells, Cell.first, data, f"{name} 1/3"):
+        cell.hear_first(units, results)
+    for cell, units, results in _step(bench, cells, Cell.second, data, f"{name} 2/3"):
+        cell.hear_second(units, results)
+    folds: list[dict[str, Any]] = []
+    flips: list[dict[str, Any]] = []
+    for cell, units, results in _step(bench, cells, Cell.third, data, f"{name} 3/3"):
+        for table, found in zip((folds, flips), cell.rows(units, results), strict=True):
+            table.extend(found)
+    _merge(options.out / "folds.csv", COLUMNS, folds)
+    _merge(options.out / "flips.csv", FLIP_COLUMNS, flips)
+    # What earlier, interrupted calls have done counts as if it had been done now.
+    fresh = perf_counter() - began
+    wall = max(fresh, (bench.spent - spent_before) / options.workers)
+    _note(options, name, round(wall, 1), cells)
+
+
+def _step(
+    bench: Bench, cells: list[Cell], units_of: Callable[[Cell], list[Unit]], data: str, stage: str
+) -> Iterable[tuple[Cell, list[Unit], list[dict[str, Any]]]]:
+    """All units of a step of all cells at once; then cell by cell."""
+    lists = [units_of(cell) for cell in cells]
+    done = bench.results([unit for units in lists for unit in units], data, stage)
+    at = 0
+    for cell, units in zip(cells, lists, strict=True):
+        yield cell, units, [done[k] for k in range(at, at + len(units))]
+        at += len(units)
+
+
+def _run_risk(options: Options, bench: Bench) -> None:
+    """The traces of the paper's first figure, which need the synthetic sets only."""
+    table: list[dict[str, Any]] = []
+    for name, noise, interval, q in risk.CASES:
+        source = Source(name, options.seed)
+        case = {"interval": interval, "q": q}
+        unit = Unit("risk", source, noise, HELD_OUT, settings=(case,))
+        data = fingerprint(sheet(source).inside)
+        table += bench.results([unit], data, f"{name} risk")[0]["steps"]
+    _merge(options.out / "risk.csv", RISK_COLUMNS, table)
+
+
+def _folder(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"--out {out} cannot be used: {error.strerror or error}.") from None
+    return out
+
+
+def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    """Replace the rows of these data sets and noise levels in a table, and keep all others."""
+    ours = {(row["dataset"], str(row["noise_percent"])) for row in rows}
+    kept: Sequence[dict[str, Any]] = ()
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as stream:
+            kept = [
+                row for row in csv.DictReader(stream) if (row["dataset"], row["noise_percent"]) not in ours
+            ]
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+    table.writeheader()
+    table.writerows([*kept, *rows])
+    write_text(path, text.getvalue())
+
+
+def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> None:
+    """Who made the results, by which command, in which time."""
+    path = options.out / "run.json"
+    known: dict[str, Any] = {}
+    if path.exists():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            known = {}
+    effort = options.effort
+    write_json(
+        path,
+        {
+            "seed": options.seed,
+            "commit": _commit(),
+            "command": shlex.join(options.command),
+            "wall_seconds": {**known.get("wall_seconds", {}), name: wall},
+            "workers": options.workers,
+            "folds": effort.folds,
+            "rows_for_choice": effort.choice_rows,
+            "quick": effort.quick,
+            "estimated_rates": {
+                **known.get("estimated_rates", {}),
+                name: {cell.noise_percent: list(cell.rates["honest-estimated"]) for cell in cells},
+            },
+            "versions": {"python": platform.python_version(), "qlns": lns.__version__, **_versions()},
+        },
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this code is from, marked if it was changed since; None outside one."""
+    here = Path(lns.__file__).parent
+    try:
+        asked = [
+            subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "."])
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    commit, changes = (one.stdout.strip() for one in asked)
+    return commit + (" with changes" if changes else "")

@@ -1,0 +1,268 @@
+"""Tests of units, their cache, the workers, and whole runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+
+from lns import cli
+from lns.datasets import remote
+from lns.paper.cache import Cache, fingerprint
+from lns.paper.experiment import Cell, Effort
+from lns.paper.folds import HELD_OUT, Source, sheet
+from lns.paper.plans import PLANS
+from lns.paper.protocols import ESTIMATED, KNOWN
+from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit, run_unit
+from lns.paper.workers import Bench
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Source("long-servedio")
+UNIT = Unit("rates", SOURCE, 20, HELD_OUT)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path / "cache")
+
+
+def at_once(unit):
+    """A worker that answers before it is asked again; unit of noise 13 fails."""
+    future: Future = Future()
+    if unit.noise_percent == 13:
+        future.set_exception(RuntimeError("thirteen"))
+    else:
+        future.set_result({"noise": unit.noise_percent, "unit_seconds": 2.0})
+    return future
+
+
+def test_results_are_kept_by_what_they_depend_on(cache):
+    """Tests that a unit finds its own result, and neither one of other arguments nor of other data."""
+    cache.put(UNIT, "data", {"answer": 1})
+    assert cache.get(UNIT, "data") == {"answer": 1}
+    assert cache.get(UNIT, "other data") is None
+    for other in (
+        replace(UNIT, noise_percent=30),
+        replace(UNIT, fold=1),
+        replace(UNIT, settings=({"lam": 1.0},)),
+        replace(UNIT, source=replace(SOURCE, seed=1)),
+        replace(UNIT, plan=PLANS["web8"]),
+    ):
+        assert cache.get(other, "data") is None
+    assert cache.get(replace(UNIT, source=replace(SOURCE, data_dir="elsewhere")), "data") == {"answer": 1}
+
+
+def test_a_damaged_result_is_made_again(cache):
+    """Tests files cut short, empty and foreign."""
+    cache.put(UNIT, "data", {"answer": 1})
+    path = cache.path(UNIT, "data")
+    for text in (path.read_text()[:20], "", "[]", '{"title": "x"}'):
+        path.write_text(text)
+        assert cache.get(UNIT, "data") is None
+
+
+def test_fingerprints_tell_data_apart():
+    """Tests that features and labels count, in dense and sparse data."""
+    data = sheet(SOURCE).inside
+    assert fingerprint(data) == fingerprint(data.take(range(len(data))))
+    assert fingerprint(data) != fingerprint(sheet(SOURCE).outside)
+    assert fingerprint(data) != fingerprint(replace(data, y=-data.y))
+
+
+def test_units_are_done_once(cache):
+    """Tests that a second run takes everything from the cache, and says so in the same order."""
+    units = [replace(UNIT, noise_percent=noise) for noise in (10, 20, 30)]
+    text = io.StringIO()
+    bench = Bench(cache, at_once, 1, text)
+    first = bench.results(units, "data", "a stage")
+    assert [first[k]["noise"] for k in range(3)] == [10, 20, 30]
+    assert "a stage: 3 of 3 units" in text.getvalue()
+    assert bench.spent == 6.0
+
+    def never(unit):
+        raise AssertionError("done before")
+
+    again = Bench(cache, never, 1, io.StringIO())
+    assert again.results(units, "data", "a stage") == first
+    assert again.spent == 6.0
+
+
+def test_what_was_done_before_a_failure_is_kept(cache):
+    """Tests that an error in one unit comes out, and results before it are not lost."""
+    units = [replace(UNIT, noise_percent=noise) for noise in (10, 13)]
+    cache.put(units[0], "data", {"noise": 10})
+    with pytest.raises(RuntimeError, match="thirteen"):
+        Bench(cache, at_once, 1, io.StringIO()).results(units, "data", "a stage")
+    assert cache.get(units[0], "data") == {"noise": 10}
+    assert cache.get(units[1], "data") is None
+
+
+def test_a_unit_can_be_repeated():
+    """Tests that everything but the time is the same again."""
+    setting = next(s for s in PLANS["long-servedio"].settings() if not s.is_even)
+    unit = Unit("train", SOURCE, 20, 0, settings=(setting.as_dict(),), plan=PLANS["long-servedio"])
+    one, two = ({**run_unit(unit)["scores"][0], "seconds": 0} for _ in range(2))
+    assert one == two
+    assert one["errors"] == 0
+
+
+def result_of(unit):
+    """A made-up answer: the error of a setting is a number that only its values decide."""
+    if unit.kind == "rates":
+        return {"negative": 0.2, "positive": 0.0}
+    if unit.kind == "cleanlab":
+        return {"injected": 10, "flagged": 8, "both": 5, "train_rows": 900}
+    scores = []
+    for setting in unit.settings:
+        bad = sum(map(ord, str(sorted(setting.items(), key=str)))) % 40 + (unit.fold == 0)
+        score = {"setting": setting, "errors": bad, "tests": 100, "noisy_wrong": [bad // 2, 9]}
+        score |= {"noisy_tests": [50, 50], "train_rows": 900, "seconds": 0.1, "low": [30, 12]}
+        scores.append(score)
+    return {"scores": scores}
+
+
+@pytest.mark.parametrize("plan", ["long-servedio", "web8"])
+@pytest.mark.parametrize("rows", [900, 90_000])
+def test_cells_train_what_they_chose_and_never_mix_protocols(rows, plan):
+    """Tests the three steps of a cell, for small data and for data that is cut down for the choice."""
+    cell = Cell(SOURCE, 20, PLANS[plan], Effort(folds=4), rows)
+    first = cell.first()
+    assert all(unit.max_rows is None or unit.max_rows == 20_000 for unit in first)
+    cell.hear_first(first, list(map(result_of, first)))
+    second = cell.second()
+    cell.hear_second(second, list(map(result_of, second)))
+    third = cell.third()
+    assert {unit.fold for unit in third} == {HELD_OUT}
+    for units in (second, third):
+        assert len({str(unit.content()) for unit in units}) == len(units)
+        assert all(unit.max_rows is None for unit in units)
+    folds, flips = cell.rows(third, list(map(result_of, third)))
+
+    groups = {}
+    for row in folds:
+        groups.setdefault((row["protocol"], row["method"]), []).append(row)
+    assert len(groups) == 3 * 12
+    for (protocol, _), group in groups.items():
+        places = [row["fold"] for row in group]
+        assert places == ([0, 1, 2, 3] if protocol == "paper" else [HELD_OUT])
+        assert len({row["lam"] for row in group}) == 1
+    mean = {
+        name: sum(row["test_error_percent"] for row in groups["paper", name])
+        for name in (Q_LOSS, Q_PER_CLASS)
+    }
+    assert mean[Q_PER_CLASS] <= mean[Q_LOSS]
+    assert all(row["q_neg"] == row["q_pos"] for row in folds if row["method"] == Q_LOSS)
+    assert {row["method"] for row in flips} == {Q_LOSS, Q_PER_CLASS, "cleanlab"}
+
+
+def test_the_honest_protocol_does_not_see_clean_labels():
+    """Tests that its choices stay as they are when all clean errors are turned around."""
+
+    def chosen(change):
+        cell = Cell(SOURCE, 20, PLANS["web8"], Effort(folds=3), 900)
+        for units, hear in ((cell.first(), cell.hear_first), (None, cell.hear_second)):
+            units = cell.second() if units is None else units
+            results = list(map(result_of, units))
+            for result in results:
+                for score in result.get("scores", ()):
+                    score["errors"] = change(score["errors"])
+            hear(units, results)
+        methods, purposes = (Q_LOSS, Q_PER_CLASS, "logistic"), (KNOWN, ESTIMATED)
+        return [cell.honest(method, purpose) for method in methods for purpose in purposes], cell.for_paper(
+            Q_LOSS
+        )
+
+    (honest, paper), (same, other) = chosen(lambda errors: errors), chosen(lambda errors: 100 - errors)
+    assert honest == same
+    assert paper != other
+
+
+# ---- the command -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--dataset", "covertyp"], "did you mean 'covertype'?"),
+        (["--noise", "0,60"], "must be percentages below 50"),
+        (["--folds", "11"], "must be a number from 1 to 10"),
+        (["--address", "here:1"], "--address goes with --backend ray"),
+    ],
+)
+def test_wrong_usage_is_one_line(words, says, capsys):
+    """Tests what mistyped options are answered with."""
+    assert cli.main(["paper", *words]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_offline_without_data_is_one_sentence(tmp_path, monkeypatch, capsys):
+    """Tests that a missing file is named before any work is done, with where it was looked for."""
+
+    def offline(url, timeout):
+        raise URLError("network is down")
+
+    monkeypatch.setattr(remote, "urlopen", offline)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("LNS_DATA_DIR", raising=False)
+    out = tmp_path / "out"
+    call = ["paper", "--dataset", "long-servedio,adult9", "--out", str(out), "--data-dir", str(tmp_path)]
+    assert cli.main(call) == 2
+    said = capsys.readouterr().err
+    assert "a9a.gz" in said
+    assert str(tmp_path) in said
+    assert said.count("\n") == 1
+    assert not (out / "folds.csv").exists()
+
+
+def start(out, *more):
+    """A small run in a process of its own."""
+    call = [sys.executable, "-m", "lns", "paper", "--quick", "--dataset", "long-servedio", "--noise", "20"]
+    place = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [*call, "--folds", "2", "--workers", "2", "--out", str(out), *more],
+        env={**os.environ, "PYTHONPATH": place}, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def table(path):
+    with path.open(newline="") as stream:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on(tmp_path):
+    """Tests runs killed without warning: no worker stays, nothing is done twice, the results are the same."""
+    pytest.importorskip("cleanlab")
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    process = start(whole)
+    assert process.wait(600) == 0, process.stderr.read()
+    for least in (3, 12):
+        process = start(broken)
+        while len(list((broken / "cache").glob("[0-9a-f]*.json"))) < least and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = {path: path.stat().st_mtime_ns for path in (broken / "cache").glob("[0-9a-f]*.json")}
+    assert len(before) >= 12
+    process = start(broken)
+    assert process.wait(600) == 0, process.stderr.read()
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
+    assert table(broken / "folds.csv") == table(whole / "folds.csv")
+    assert table(broken / "flips.csv") == table(whole / "flips.csv")
+    assert {"results.md", "results.html", "risk.csv", "run.json"} <= {p.name for p in broken.iterdir()}
+    about = json.loads((broken / "run.json").read_text())
+    assert about["command"].startswith("lns paper --dataset long-servedio --noise 20")
+    assert about["wall_seconds"]["long-servedio"] > 0
