@@ -266,3 +266,15 @@ def test_a_killed_run_goes_on(tmp_path):
     about = json.loads((broken / "run.json").read_text())
     assert about["command"].startswith("lns paper --dataset long-servedio --noise 20")
     assert about["wall_seconds"]["long-servedio"] > 0
+
+
+def test_the_commands_of_the_page_are_understood():
+    """Tests every call of ``lns paper`` in the guide; running them takes from minutes to hours."""
+    calls = [
+        line.split()[1:]
+        for line in (ROOT / "docs" / "paper.md").read_text().splitlines()
+        if line.startswith("lns ")
+    ]
+    assert len(calls) >= 3
+    for words in calls:
+        assert cli.parse(words).out == words[words.index("--out") + 1]
