@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 from run_cases import mail, train
@@ -9,6 +11,15 @@ from slow_reference import LAYOUTS
 
 from lns import cli
 from lns.problem import QLossProblem
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c():
+    """Let Ctrl-C, which some tests press, be heard: a shell's background jobs are started deaf to it."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(params=LAYOUTS)
