@@ -181,7 +181,7 @@ class Cell:
         """The setting that noisy labels choose."""
         tried = self.validated[method, purpose]
         if method == Q_PER_CLASS:
-            tried = [*self.validated[Q_LOSS, purpose], *tried]
+            tried = [*tried, *self.validated[Q_LOSS, purpose]]
         return best(tried, self.ranks()[purpose], 1)[0].setting
 
     def third(self) -> list[Unit]:

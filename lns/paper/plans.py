@@ -79,7 +79,7 @@ class Plan:
         d_w of the paper's table.
     intervals, lams, pairs, even, detours
         The values that settings are made of.
-    rounds, opening, heats
+    rounds, opening, walks, heats
         Of the search (`lns.engine.EngineParams`): limited by rounds, so that results do not depend on the
         machine. Cool walks keep to the basin that the path has found.
     choice_folds
@@ -96,9 +96,10 @@ class Plan:
     pairs: tuple[tuple[float, float], ...]
     detours: tuple[float, ...] = ()
     rounds: int = 10
-    opening: int = 500
+    opening: int = 2000
+    walks: int = 10
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
-    choice_folds: int = 3
+    choice_folds: int = 5
     shortlist: int = 6
     honest_shortlist: int = 3
 
@@ -144,7 +145,9 @@ _REAL: dict[str, Any] = {
     "even": LADDER,
     "pairs": tuple((n, p) for n in (-3.0, -2.0, -1.4, -1.0, -0.7, -0.5, -0.35) for p in POSITIVE if p > n),
     "detours": (-0.7, -0.5, -2.0),
+    "choice_folds": 3,
     "opening": 20,
+    "walks": 4,
     "heats": (0.6,),
 }
 
@@ -152,7 +155,7 @@ PLANS = {
     "long-servedio": Plan(intervals=("zero:1", "zero:1.5", "zero:3", "uniform:1"), **_SYNTHETIC),
     "mease-wyner": Plan(intervals=("zero:24", "zero:15", "zero:18", "uniform:12"), **_SYNTHETIC),
     "covertype": Plan(**{**_REAL, "lams": (0.000001, 0.000126, 0.000005, 0.000025)}),
-    "mushrooms": Plan(**_REAL),
+    "mushrooms": Plan(**{**_REAL, "choice_folds": 5}),
     "adult9": Plan(**_REAL),
     "web8": Plan(**_REAL),
 }
