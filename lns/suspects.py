@@ -85,7 +85,7 @@ def histogram_edges(margins: NDArray[np.float64], q: NDArray[np.float64]) -> NDA
     1 is an edge, and so is the largest q if there is a bin between the two.
     """
     low, high = (float(end) for end in np.quantile(margins, [0.002, 0.998]))
-    near = q[q >= min(low, 1.0) - max(high - low, 1.0)]  # -inf and the like mark nothing
+    near = q[q >= min(low, 1.0) - max(high - low, 2.0)]  # -inf and the like mark nothing
     gap = 1.0 - float(near.max()) if len(near) else 1.0
     low = min(low, 1.0 - 1.25 * gap, float(near.min()) - gap / 4 if len(near) else low)
     high = max(high, 1.0 + gap / 4)

@@ -6,7 +6,7 @@ import csv
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lns.suspects import MOST, Labels, flagged_csv, histogram_edges, summarise
@@ -68,6 +68,7 @@ def test_without_flips_nothing_is_said_of_them():
     assert "flipped" not in found["suspicious"][0]
 
 
+@example([1.0], -0.5, 1.0)
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50),
     st.sampled_from([0.0, -0.01, -0.5, -3.0, -1e100]),
