@@ -24,6 +24,7 @@ from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
 from lns.paper.outputs.cells import COLUMNS
 from lns.paper.plans import PLANS
+from lns.paper.protocols import ESTIMATED
 from lns.paper.units import Unit
 from lns.paper.workers import Bench, open_workers
 
@@ -168,33 +169,39 @@ def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -
 
 
 def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> None:
-    """Who made the results, by which command, in which time."""
-    path = options.out / "run.json"
-    known: dict[str, Any] = {}
-    if path.exists():
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            known = {}
-    effort = options.effort
-    write_json(
-        path,
+    """Who made the results, by which command, in which time; earlier calls keep what this one left alone."""
+    path, effort = options.out / "run.json", options.effort
+    calls = []
+    for call in _calls(path):
+        if call["dataset"] == name:
+            call["noise_percent"] = [one for one in call["noise_percent"] if one not in options.noises]
+        if call["noise_percent"]:
+            calls.append(call)
+    calls.append(
         {
+            "dataset": name,
+            "noise_percent": list(options.noises),
+            "command": shlex.join(options.command),
             "seed": options.seed,
             "commit": _commit(),
-            "command": shlex.join(options.command),
-            "wall_seconds": {**known.get("wall_seconds", {}), name: wall},
+            "wall_seconds": wall,
             "workers": options.workers,
             "folds": effort.folds,
             "rows_for_choice": effort.choice_rows,
             "quick": effort.quick,
-            "estimated_rates": {
-                **known.get("estimated_rates", {}),
-                name: {cell.noise_percent: list(cell.rates["honest-estimated"]) for cell in cells},
-            },
+            "estimated_rates": {cell.noise_percent: list(cell.rates[ESTIMATED]) for cell in cells},
             "versions": {"python": platform.python_version(), "qlns": lns.__version__, **_versions()},
-        },
+        }
     )
+    write_json(path, {"calls": calls})
+
+
+def _calls(path: Path) -> list[dict[str, Any]]:
+    """What earlier calls have noted; nothing if that cannot be read."""
+    try:
+        return list(json.loads(path.read_text(encoding="utf-8"))["calls"])
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def _versions() -> dict[str, str]:

@@ -19,6 +19,7 @@ import pytest
 
 from lns import cli
 from lns.datasets import remote
+from lns.paper import run as paper
 from lns.paper.cache import Cache, fingerprint
 from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
@@ -264,8 +265,21 @@ def test_a_killed_run_goes_on(tmp_path):
     assert table(broken / "flips.csv") == table(whole / "flips.csv")
     assert {"results.md", "results.html", "risk.csv", "run.json"} <= {p.name for p in broken.iterdir()}
     about = json.loads((broken / "run.json").read_text())
-    assert about["command"].startswith("lns paper --dataset long-servedio --noise 20")
-    assert about["wall_seconds"]["long-servedio"] > 0
+    (call,) = about["calls"]
+    assert call["command"].startswith("lns paper --dataset long-servedio --noise 20")
+    assert call["wall_seconds"] > 0
+
+
+def test_every_call_keeps_the_notes_of_the_others(tmp_path):
+    """Tests that a call replaces the notes on the noise levels that it ran, and no others."""
+    for name, noises in (("web8", (0, 20, 40)), ("adult9", (20,)), ("web8", (20, 30))):
+        paper._note(paper.Options(out=tmp_path, noises=noises, seed=len(noises)), name, 1.0, [])
+    calls = json.loads((tmp_path / "run.json").read_text())["calls"]
+    assert [(one["dataset"], one["noise_percent"], one["seed"]) for one in calls] == [
+        ("web8", [0, 40], 3),
+        ("adult9", [20], 1),
+        ("web8", [20, 30], 2),
+    ]
 
 
 def test_the_commands_of_the_page_are_understood():

@@ -78,7 +78,7 @@ class Run:
     cells: dict[Key, Cell]
     flips: dict[tuple[str, int, str], Flips]
     risk: dict[tuple[str, int, str], list[Step]]
-    info: dict[str, Any]
+    calls: list[dict[str, Any]]
 
     def cell(self, dataset: str, noise: int, method: str, protocol: str = "paper") -> Cell | None:
         """One cell, or none if it was not run."""
@@ -122,10 +122,10 @@ def read(out: Path) -> Run:
             step = Step(float(row["risk"]), float(row["training_error_percent"]))
             risk.setdefault(key_of_risk, []).append(step)
         facts = out / "run.json"
-        info = json.loads(facts.read_text(encoding="utf-8")) if facts.exists() else {}
-    except ValueError as error:
+        calls = json.loads(facts.read_text(encoding="utf-8"))["calls"] if facts.exists() else []
+    except (KeyError, ValueError) as error:
         raise DataError(f"A file of the run in {out} is damaged: {error}.") from error
-    return Run(cells, flips, risk, info)
+    return Run(cells, flips, risk, calls)
 
 
 def _table(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]] | None:

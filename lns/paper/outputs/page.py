@@ -15,11 +15,9 @@ from lns.paper.outputs.checks import ONE_Q, TWO_Q, check
 from lns.paper.outputs.figures import draw_errors, draw_risk
 from lns.paper.outputs.table import Table
 from lns.paper.outputs.venn import draw_venn
-from lns.paper.printed import DATASETS
 from lns.paper.rivals import RIVALS, TODAY
 from lns.pictures import save
 from lns.report import html
-from lns.report.numbers import count, duration
 
 TITLE = "Robust classification with q-loss: the paper's experiments, run again"
 FIGURES = "figures"
@@ -56,42 +54,21 @@ def write(out: Path) -> None:
     """
     run = cells.read(out)
     sections = list(_sections(run))
-    facts = list(_facts(run))
     (out / FIGURES).mkdir(exist_ok=True)
     for section in sections:
         for part in section.content:
             if isinstance(part, Picture):
                 save(part.figure, out / FIGURES / f"{part.name}.png")
-    write_text(out / "results.md", _markdown(facts, sections))
-    write_text(out / "results.html", _html(facts, sections, out))
+    write_text(out / "results.md", _markdown(sections))
+    write_text(out / "results.html", _html(sections, out))
 
 
 # ---- content ---------------------------------------------------------------------------------------------
 
 
-def _facts(run: cells.Run) -> Iterator[tuple[str, str]]:
-    """What it takes to get the same numbers."""
-    info = run.info
-    for name in ("command", "seed", "commit"):
-        yield name, str(info.get(name, "not recorded"))
-    walls = info.get("wall_seconds", {})
-    if isinstance(walls, dict) and walls:
-        by_set = ", ".join(f"{DATASETS.get(name, name)} {duration(float(s))}" for name, s in walls.items())
-        yield "wall time", f"{duration(sum(map(float, walls.values())))} in all: {by_set}"
-    else:
-        yield "wall time", "not recorded"
-    folds = {len(cell.errors) for (_, _, protocol, _), cell in run.cells.items() if protocol == "paper"}
-    if folds:
-        yield "folds", " or ".join(map(str, sorted(folds)))
-    for dataset in tables.datasets_of(run):
-        rows = sorted({cell.train_rows for key, cell in run.cells.items() if key[0] == dataset})
-        words = count(rows[0]) if len(rows) == 1 else f"{count(rows[0])} to {count(rows[-1])}"
-        yield f"training rows, {DATASETS[dataset]}", words
-    for name, version in info.get("versions", {}).items():
-        yield name, str(version)
-
-
 def _sections(run: cells.Run) -> Iterator[Section]:
+    words = "What it takes to get the same numbers" + ("." if run.calls else " was not recorded.")
+    yield Section("run", "This run", words, (tables.calls_table(run) if run.calls else None,))
     checks = check(run)
     yield Section(
         "claims", "What had to be shown",
@@ -168,8 +145,8 @@ def _venn(run: cells.Run, name: str) -> Picture:
 # ---- forms -----------------------------------------------------------------------------------------------
 
 
-def _markdown(facts: list[tuple[str, str]], sections: list[Section]) -> str:
-    parts = [f"# {TITLE}", Table("This run", ("this run", ""), facts).markdown()]
+def _markdown(sections: list[Section]) -> str:
+    parts = [f"# {TITLE}"]
     for section in sections:
         parts += [f"## {section.title}", section.words]
         for part in section.content:
@@ -180,10 +157,8 @@ def _markdown(facts: list[tuple[str, str]], sections: list[Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _html(facts: list[tuple[str, str]], sections: list[Section], out: Path) -> str:
+def _html(sections: list[Section], out: Path) -> str:
     style = (files("lns.report") / "page.css").read_text(encoding="utf-8")
-    facts_table = html.table("This run", ("what", "value"), facts, "settings")
-    about = html.figure("This run", "What it takes to get the same numbers.", facts_table, wide=True)
     body = "".join(
         html.section(
             section.key, section.title, section.words,
@@ -201,7 +176,7 @@ def _html(facts: list[tuple[str, str]], sections: list[Section], out: Path) -> s
         f'<body><div class="page"><a class="skip" href="#main">Skip to the content</a>'
         f'<header><p class="eyebrow">lns paper</p><h1>{TITLE}</h1></header>'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">'
-        f'<div class="cards loose">{about}</div>{body}</main></div></body></html>\n'
+        f"{body}</main></div></body></html>\n"
     )
 
 

@@ -10,7 +10,7 @@ from lns.paper.outputs.cells import Cell, Run
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, Check
 from lns.paper.outputs.table import Table
 from lns.paper.rivals import RIVALS, TODAY
-from lns.report.numbers import count, plain
+from lns.report.numbers import count, duration, plain
 
 METHODS = (ONE_Q, TWO_Q, *RIVALS, *TODAY)
 FLAGGERS = (TWO_Q, ONE_Q, "cleanlab")
@@ -26,6 +26,36 @@ _NOISE_HEAD = tuple(f"{noise} % noise" for noise in printed.NOISES)
 def datasets_of(run: Run) -> list[str]:
     """The data sets that were run, in the paper's order."""
     return [name for name in printed.DATASETS if any(key[0] == name for key in run.cells)]
+
+
+def calls_table(run: Run) -> Table:
+    """Who made the numbers of each data set."""
+    rows = []
+    for call in run.calls:
+        dataset, noises = call["dataset"], call["noise_percent"]
+        trained = [
+            cell.train_rows for key, cell in run.cells.items() if key[0] == dataset and key[1] in noises
+        ]
+        rows.append(
+            (
+                printed.DATASETS[dataset], ", ".join(map(str, noises)), call["command"], str(call["seed"]),
+                str(call["commit"]), duration(float(call["wall_seconds"])), str(call["workers"]),
+                " to ".join(count(one) for one in sorted({min(trained), max(trained)})),
+                ", ".join(f"{package} {version}" for package, version in call["versions"].items()),
+            )
+        )  # fmt: skip
+    head = (
+        "data set",
+        "noise in %",
+        "command",
+        "seed",
+        "commit",
+        "wall time",
+        "workers",
+        "training rows",
+        "versions",
+    )
+    return Table("Calls of lns paper", head, rows)
 
 
 def checks_table(checks: Iterable[Check]) -> Table:
