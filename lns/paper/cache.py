@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,22 @@ from lns.files import write_text
 from lns.paper.units import Unit
 
 # Folders and modules whose code can change a result; the others only move or show it.
-OF_ROWS = ("paper/folds.py", "paper/units.py", "paper/scores.py", "datasets")
-OF_SEARCH = (
-    "paper/qloss.py", "paper/risk.py", "accept.py", "cross_fit.py", "driver.py", "engine.py", "flip_rates.py",
-    "grid.py", "kernels.py", "matrix.py", "merge.py", "neighbourhood.py", "problem.py", "rounds.py",
-    "select.py", "settings.py", "state.py", "subproblem.py", "warm_start.py", "working_set.py", "solvers",
+OF_ALL = (
+    "cross_fit.py", "datasets", "flip_rates.py", "grid.py", "kernels.py", "matrix.py", "paper/folds.py",
+    "paper/scores.py", "paper/units.py", "problem.py", "state.py", "warm_start.py",
 )  # fmt: skip
-OF_RIVALS = ("paper/rivals", "paper/recovery.py")
+OF_SEARCH = (
+    *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
+    "paper/paths.py", "paper/qloss.py", "paper/risk.py", "rounds.py", "select.py", "settings.py", "solvers",
+    "stop.py", "subproblem.py", "working_set.py",
+)  # fmt: skip
+OF_RIVALS = (*OF_ALL, "model.py", "paper/recovery.py", "paper/rivals")
+OF_RATES = (*OF_ALL, "paper/protocols.py")
+OF_KIND = {
+    "choose": OF_SEARCH, "train": OF_SEARCH, "risk": OF_SEARCH, "rival": OF_RIVALS, "cleanlab": OF_RIVALS,
+    "rates": OF_RATES,
+}  # fmt: skip
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "cleanlab")
 
 
 class Cache:
@@ -33,29 +44,42 @@ class Cache:
     ----------
     folder
         Where they are; made if it is not there.
+    commit
+        Of the code, to be noted with new results; None if it is not known.
+
+    Attributes
+    ----------
+    commits
+        Of all results that were met, old and new; the reader of this set may empty it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, commit: str | None = None) -> None:
+        self.folder, self.commit = folder, commit
+        self.commits: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, unit: Unit, data: str) -> Path:
         """Where the result of a unit is or will be; `data` is the fingerprint of its data set."""
-        depends = {"unit": unit.content(), "data": data, "code": code_of(unit.kind)}
+        depends = {
+            "unit": unit.content(), "data": data, "code": code_of(unit.kind), "versions": versions(),
+        }  # fmt: skip
         text = json.dumps(depends, sort_keys=True, default=list)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.json"
 
     def get(self, unit: Unit, data: str) -> dict[str, Any] | None:
         """The result, if it is there; a damaged file counts as none."""
         try:
-            found: dict[str, Any] = json.loads(self.path(unit, data).read_text(encoding="utf-8"))["result"]
-            return found
+            found = json.loads(self.path(unit, data).read_text(encoding="utf-8"))
+            result, commit = dict(found["result"]), str(found["commit"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        self.commits.add(commit)
+        return result
 
     def put(self, unit: Unit, data: str, result: dict[str, Any]) -> None:
         """Keep a result, with what it is the result of, for people."""
-        content = {"title": unit.title, "result": result}
+        content = {"title": unit.title, "commit": str(self.commit), "result": result}
+        self.commits.add(str(self.commit))
         write_text(self.path(unit, data), json.dumps(content, allow_nan=False) + "\n")
 
 
@@ -70,12 +94,21 @@ def fingerprint(data: Dataset) -> str:
 
 
 @cache
+def versions() -> dict[str, str]:
+    """Of the packages that results depend on."""
+    found = {}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+@cache
 def code_of(kind: str) -> str:
     """A hash of the code behind a kind of unit; comments, docstrings and layout do not count."""
     home = Path(lns.__file__).parent
-    wanted = OF_ROWS + (OF_RIVALS if kind in ("rival", "cleanlab") else OF_SEARCH)
     found = hashlib.sha256()
-    for name in wanted:
+    for name in OF_KIND[kind]:
         place = home / name
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             found.update(f"{path.relative_to(home)}\n{_meaning(path)}\n".encode())

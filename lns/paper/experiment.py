@@ -27,7 +27,9 @@ from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit
 Q_METHODS = (Q_LOSS, Q_PER_CLASS)
 OTHERS = {**RIVALS, **TODAY}
 FLIPS = "flips"
-FINALISTS = {name: 2 if name in RIVALS else 1 for name in OTHERS}  # trained on all rows of large sets
+KEPT = 2  # settings of q-loss that are trained on every fold
+FINALISTS = {name: 4 if name in RIVALS else 2 for name in OTHERS}  # trained on all rows of large sets
+CLEANLAB, CLEANLAB_BEST = "cleanlab", "cleanlab, best of ten"  # its defaults; what the truth would choose
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,11 @@ class Effort:
 
 @dataclass
 class Cell:
-    """A data set at one noise level, in three steps.
+    """A data set at one noise level, in four steps.
 
-    Settings are compared on some folds and rows. The best of them are trained: by clean errors on every
-    fold, for the paper's protocol; by noisy ones on the folds of the comparison, for the honest protocol.
-    The best of the latter are trained on all of the 70 % and scored on the rest.
+    Settings are compared on some folds and rows. The best of them, by clean errors for the paper's protocol
+    and by noisy ones for the honest protocol, are trained on these folds. The best of the former are trained
+    on the other folds, too; the best of the latter on all of the 70 %, and scored on the rest.
 
     Parameters
     ----------
@@ -77,6 +79,7 @@ class Cell:
     train_rows: int
     rates: dict[str, FlipRates] = field(default_factory=dict)
     tried: dict[str, list[Summary]] = field(default_factory=dict)  # by method, in the first step
+    shortlisted: dict[str, list[Summary]] = field(default_factory=dict)  # by method, on the same folds
     trained: dict[str, list[Summary]] = field(default_factory=dict)  # by method, on every fold
     validated: dict[tuple[str, str], list[Summary]] = field(default_factory=dict)  # and by purpose, on few
 
@@ -126,7 +129,7 @@ class Cell:
         return [one.as_dict() for one in self.plan.variants(QSetting(**values) for values in found)]
 
     def for_paper(self, method: str) -> list[dict[str, Any]]:
-        """What is trained on every fold."""
+        """What is trained for the paper's protocol."""
         if method in Q_METHODS:
             return self.finalists(method, by_clean_error, self.plan.shortlist)
         return self.finalists(method, by_clean_error, FINALISTS[method])
@@ -144,13 +147,12 @@ class Cell:
             wanted[unit.fold, f"{unit.method} {[*map(key_of, unit.settings)]}"] = unit
 
         for method in Q_METHODS:
-            for setting in self.for_paper(method):
-                for k in range(self.effort.folds):
-                    want(self._unit("train", k, method, settings=(setting,)))
+            settings = self.for_paper(method)
             for rank in self.ranks().values():
-                for setting in self.finalists(method, rank, self.plan.honest_shortlist):
-                    for k in self.few_folds:
-                        want(self._unit("train", k, method, settings=(setting,)))
+                settings += self.finalists(method, rank, self.plan.honest_shortlist)
+            for setting in settings:
+                for k in self.few_folds:
+                    want(self._unit("train", k, method, settings=(setting,)))
         if self.is_large:
             for name in OTHERS:
                 for k in range(self.effort.folds):
@@ -160,22 +162,45 @@ class Cell:
     def hear_second(self, units: Sequence[Unit], results: Sequence[dict[str, Any]]) -> None:
         """Remember what was found, apart for the two protocols: they may not look at each other's choice."""
         found = _by_method(units, results)
-        few = len(self.few_folds)
         for method in Q_METHODS:
-            everywhere = _only(found[method], self.for_paper(method))
-            if method == Q_PER_CLASS:  # one q is a case of one q per class
-                everywhere = [*self.trained[Q_LOSS], *everywhere]
-            self.trained[method] = everywhere
+            self.shortlisted[method] = _only(found[method], self.for_paper(method))
             for purpose, rank in self.ranks().items():
                 settings = self.finalists(method, rank, self.plan.honest_shortlist)
-                few_folds = [Summary(one.scores[:few]) for one in _only(found[method], settings)]
-                self.validated[method, purpose] = few_folds
+                self.validated[method, purpose] = _only(found[method], settings)
         for name in OTHERS:
             self.trained[name] = found.get(name, self.tried[name])
             for purpose in (KNOWN, ESTIMATED):
                 self.validated[name, purpose] = self.tried[name]
 
     # ---- the third step --------------------------------------------------------------------------------
+
+    def kept(self, method: str) -> list[Summary]:
+        """What stays for the paper's protocol."""
+        return best(self.shortlisted[method], by_clean_error, KEPT)
+
+    def third(self) -> list[Unit]:
+        """Train the best on the other folds."""
+        others = range(len(self.few_folds), self.effort.folds)
+        return [
+            self._unit("train", k, method, settings=(one.setting,))
+            for method in Q_METHODS
+            for one in self.kept(method)
+            for k in others
+        ]
+
+    def hear_third(self, units: Sequence[Unit], results: Sequence[dict[str, Any]]) -> None:
+        """Remember what was found."""
+        more = _by_method(units, results)
+        for method in Q_METHODS:
+            rest = {key_of(one.setting): one.scores for one in more.get(method, ())}
+            everywhere = [
+                Summary(one.scores + rest.get(key_of(one.setting), ())) for one in self.kept(method)
+            ]
+            if method == Q_PER_CLASS:  # one q is a case of one q per class
+                everywhere = [*self.trained[Q_LOSS], *everywhere]
+            self.trained[method] = everywhere
+
+    # ---- the fourth step -------------------------------------------------------------------------------
 
     def honest(self, method: str, purpose: str) -> dict[str, Any]:
         """The setting that noisy labels choose."""
@@ -184,7 +209,7 @@ class Cell:
             tried = [*tried, *self.validated[Q_LOSS, purpose]]
         return best(tried, self.ranks()[purpose], 1)[0].setting
 
-    def third(self) -> list[Unit]:
+    def fourth(self) -> list[Unit]:
         """Train what noisy labels chose on all of the 70 %."""
         units = [self._unit("cleanlab", HELD_OUT, "cleanlab")] if self.noise_percent else []
         purposes = (KNOWN, ESTIMATED, *([FLIPS] if self.noise_percent else []))
@@ -206,11 +231,11 @@ class Cell:
             for one in result.get("scores", ())
         }
         rows = []
-        flips = [
-            self._flips("cleanlab", result)
-            for unit, result in zip(units, results, strict=True)
-            if unit.kind == "cleanlab"
-        ]
+        flips = []
+        for unit, result in zip(units, results, strict=True):
+            if unit.kind == "cleanlab":
+                flips.append(self._flips(CLEANLAB, result["ways"][0]))
+                flips.append(self._flips(CLEANLAB_BEST, max(result["ways"], key=_f1)))
         for method in (*Q_METHODS, *OTHERS):
             (chosen,) = best(self.trained[method], by_clean_error, 1)
             rows += [self._row(PAPER, method, fold, one) for fold, one in enumerate(chosen.scores)]
@@ -252,6 +277,10 @@ def _by_method(units: Iterable[Unit], results: Iterable[dict[str, Any]]) -> dict
         method: summaries(one for _, one in sorted(scores, key=lambda pair: int(pair[0])))
         for method, scores in found.items()
     }
+
+
+def _f1(counts: dict[str, Any]) -> float:
+    return 2 * counts["both"] / (counts["injected"] + counts["flagged"])
 
 
 def _distinct(settings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,10 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lns.errors import InvalidInput
+from lns.paper.paths import LADDER, POSITIVE
 
-# q of both classes along the path, from nearly convex to 0; a pair raises q of the positives further.
-LADDER = (-3.0, -2.0, -1.4, -1.0, -0.7, -0.5, -0.35, -0.2, -0.1, 0.0)
-POSITIVE = (-0.5, -0.2, 0.0)
 PER_WEIGHT = "per weight"
 
 
@@ -83,10 +81,10 @@ class Plan:
         Of the search (`lns.engine.EngineParams`): limited by rounds, so that results do not depend on the
         machine. Cool walks keep to the basin that the path has found.
     choice_folds
-        Folds on which settings are compared before the best of them are trained on every fold.
+        Folds on which settings are compared.
     shortlist, honest_shortlist
-        How many of them: settings with one q, and as many with one per class, for the paper's protocol; and
-        for each choice of the honest one.
+        How many are trained by the search there: settings with one q, and as many with one per class, for
+        the paper's protocol; and for each choice of the honest one.
     """
 
     weight_bits: int

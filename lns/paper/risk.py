@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 
 from lns.driver import solve
 from lns.engine import EngineParams
-from lns.paper.folds import HELD_OUT, Source, sheet, wrong_side
-from lns.paper.plans import PLANS, QSetting
+from lns.paper.folds import Part, Source, wrong_side
+from lns.paper.plans import Plan, QSetting
 from lns.paper.qloss import problem_of
 from lns.progress import Callbacks
 from lns.result import RoundRecord
@@ -34,9 +34,10 @@ class _Solutions(Callbacks):
         self.met.append((record.best, weights, bias))
 
 
-def trace(source: Source, noise_percent: int, interval: str, q: float) -> list[dict[str, Any]]:
+def trace(
+    part: Part, source: Source, noise_percent: int, plan: Plan, interval: str, q: float
+) -> list[dict[str, Any]]:
     """Risk and training error of square loss and of q-loss, step by step."""
-    part = sheet(source).part(noise_percent, HELD_OUT)
     X, y = np.asarray(part.train.X), part.y  # dense: the drawn sets are
     design = np.column_stack([X, np.ones(len(y))]).astype(np.float64)
 
@@ -58,7 +59,6 @@ def trace(source: Source, noise_percent: int, interval: str, q: float) -> list[d
         options={"maxiter": STEPS},
     )  # fmt: skip
     search = _Solutions()
-    plan = PLANS[source.name]
     solve(
         problem_of(part, QSetting(q, q, LAM, interval), plan), time_limit=None, max_rounds=ROUNDS,
         initial="random", seed=source.seed, workers=1, callbacks=[search], params=EngineParams(opening=0),

@@ -10,7 +10,6 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,7 +18,7 @@ import lns
 from lns.errors import InvalidInput
 from lns.files import write_json, write_text
 from lns.paper import risk
-from lns.paper.cache import Cache, fingerprint
+from lns.paper.cache import Cache, fingerprint, versions
 from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
 from lns.paper.outputs.cells import COLUMNS
@@ -32,7 +31,6 @@ NOISES = (0, 10, 20, 30, 40)
 QUICK_ROWS = 20_000
 FLIP_COLUMNS = ("dataset", "noise_percent", "method", "injected", "flagged", "both", "train_rows")
 RISK_COLUMNS = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "cleanlab")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +69,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Do what has not been done, and write everything that is known by then after every data set."""
-    cache = Cache(_folder(options.out) / "cache")
+    cache = Cache(_folder(options.out) / "cache", _commit())
     # All data is looked for first: a run must not end after hours because a file is missing.
     for name in reversed(options.datasets):
         sheet(_source(options, name))
@@ -96,6 +94,7 @@ def _source(options: Options, name: str) -> Source:
 
 def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     began, spent_before = perf_counter(), bench.spent
+    bench.cache.commits.clear()
     source = _source(options, name)
     rows = sheet(source)
     data = fingerprint(rows.inside) + fingerprint(rows.outside)
@@ -103,13 +102,15 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     inside = int((rows.fold != 0).sum())
     cells = [Cell(source, noise, plan, options.effort, inside) for noise in options.noises]
 
-    for cell, units, results in _step(bench, cells, Cell.first, data, f"{name} 1/3"):
+    for cell, units, results in _step(bench, cells, Cell.first, data, f"{name} 1/4"):
         cell.hear_first(units, results)
-    for cell, units, results in _step(bench, cells, Cell.second, data, f"{name} 2/3"):
+    for cell, units, results in _step(bench, cells, Cell.second, data, f"{name} 2/4"):
         cell.hear_second(units, results)
+    for cell, units, results in _step(bench, cells, Cell.third, data, f"{name} 3/4"):
+        cell.hear_third(units, results)
     folds: list[dict[str, Any]] = []
     flips: list[dict[str, Any]] = []
-    for cell, units, results in _step(bench, cells, Cell.third, data, f"{name} 3/3"):
+    for cell, units, results in _step(bench, cells, Cell.fourth, data, f"{name} 4/4"):
         for table, found in zip((folds, flips), cell.rows(units, results), strict=True):
             table.extend(found)
     _merge(options.out / "folds.csv", COLUMNS, folds)
@@ -117,7 +118,7 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     # What earlier, interrupted calls have done counts as if it had been done now.
     fresh = perf_counter() - began
     wall = max(fresh, (bench.spent - spent_before) / options.workers)
-    _note(options, name, round(wall, 1), cells)
+    _note(options, name, round(wall, 1), sorted(bench.cache.commits), cells)
 
 
 def _step(
@@ -138,7 +139,7 @@ def _run_risk(options: Options, bench: Bench) -> None:
     for name, noise, interval, q in risk.CASES:
         source = Source(name, options.seed)
         case = {"interval": interval, "q": q}
-        unit = Unit("risk", source, noise, HELD_OUT, settings=(case,))
+        unit = Unit("risk", source, noise, HELD_OUT, settings=(case,), plan=PLANS[name])
         data = fingerprint(sheet(source).inside)
         table += bench.results([unit], data, f"{name} risk")[0]["steps"]
     _merge(options.out / "risk.csv", RISK_COLUMNS, table)
@@ -168,7 +169,7 @@ def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -
     write_text(path, text.getvalue())
 
 
-def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> None:
+def _note(options: Options, name: str, wall: float, commits: list[str], cells: Sequence[Cell]) -> None:
     """Who made the results, by which command, in which time; earlier calls keep what this one left alone."""
     path, effort = options.out / "run.json", options.effort
     calls = []
@@ -183,14 +184,14 @@ def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> No
             "noise_percent": list(options.noises),
             "command": shlex.join(options.command),
             "seed": options.seed,
-            "commit": _commit(),
+            "commits": commits,
             "wall_seconds": wall,
             "workers": options.workers,
             "folds": effort.folds,
             "rows_for_choice": effort.choice_rows,
             "quick": effort.quick,
             "estimated_rates": {cell.noise_percent: list(cell.rates[ESTIMATED]) for cell in cells},
-            "versions": {"python": platform.python_version(), "qlns": lns.__version__, **_versions()},
+            "versions": {"python": platform.python_version(), "qlns": lns.__version__, **versions()},
         }
     )
     write_json(path, {"calls": calls})
@@ -202,16 +203,6 @@ def _calls(path: Path) -> list[dict[str, Any]]:
         return list(json.loads(path.read_text(encoding="utf-8"))["calls"])
     except (OSError, ValueError, KeyError):
         return []
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _commit() -> str | None:

@@ -11,9 +11,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lns.paper.folds import HELD_OUT, Fold, Part, Source, sheet
+from lns.paper.paths import Solution
 from lns.paper.plans import Plan, QSetting
 from lns.paper.protocols import estimated_rates
-from lns.paper.qloss import Solution, quick_fits, train
+from lns.paper.qloss import quick_fits, train
 from lns.paper.scores import Score, by_label, score
 from lns.problem import QLossProblem
 
@@ -141,20 +142,21 @@ def _rates(unit: Unit, part: Part) -> dict[str, Any]:
 def _cleanlab(unit: Unit, part: Part) -> dict[str, Any]:
     from lns.paper.recovery import cleanlab_issues
 
-    flagged = cleanlab_issues(part, unit.seed)
+    same = {"injected": int(part.flipped.sum()), "train_rows": len(part.train)}
     return {
-        "injected": int(part.flipped.sum()),
-        "flagged": int(flagged.sum()),
-        "both": int((flagged & part.flipped).sum()),
-        "train_rows": len(part.train),
+        "ways": [
+            {**same, "way": way, "flagged": int(flagged.sum()), "both": int((flagged & part.flipped).sum())}
+            for way, flagged in cleanlab_issues(part, unit.seed)
+        ]
     }
 
 
 def _risk(unit: Unit, part: Part) -> dict[str, Any]:
     from lns.paper.risk import trace
 
+    assert unit.plan is not None
     (case,) = unit.settings
-    return {"steps": trace(unit.source, unit.noise_percent, case["interval"], case["q"])}
+    return {"steps": trace(part, unit.source, unit.noise_percent, unit.plan, case["interval"], case["q"])}
 
 
 KINDS: Mapping[str, Callable[[Unit, Part], dict[str, Any]]] = {

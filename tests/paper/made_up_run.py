@@ -74,7 +74,7 @@ def write_made_up_run(
         out / "risk.csv", ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk"), risk
     )
     about = {
-        "seed": 7, "commit": "made-up-commit", "command": "made up, not a command", "wall_seconds": 366.0,
+        "seed": 7, "commits": ["made-up-commit"], "command": "made up, not a command", "wall_seconds": 366.0,
         "workers": 2, "noise_percent": [0, 10, 20, 30, 40], "versions": {"made-up": "0"},
     }  # fmt: skip
     info = {"calls": [{"dataset": dataset, **about} for dataset in datasets]}

@@ -18,14 +18,10 @@ def test_paths_end_where_no_step_helps():
     """Tests the end of a path and of a detour: lower than the start, and flat around."""
     part = MEASE_WYNER.part(20, 0)
     paths = Paths(part.train.X, part.y, 1e-3)
-    convex = paths(QSetting(NEVER, NEVER, 1e-3))
-    for setting in (
-        QSetting(-0.5, -0.5, 1e-3),
-        QSetting(-1.0, 0.0, 1e-3),
-        QSetting(-0.5, -0.5, 1e-3, detour=-1.0),
-    ):
-        problem = paths.problem(setting.q_neg, setting.q_pos)
-        w, b = paths(setting)
+    convex = paths(NEVER, NEVER)
+    for q_neg, q_pos, detour in ((-0.5, -0.5, None), (-1.0, 0.0, None), (-0.5, -0.5, -1.0)):
+        problem = paths.problem(q_neg, q_pos)
+        w, b = paths(q_neg, q_pos, detour)
         assert problem.objective(w, b) < problem.objective(*convex)
         _, gradient = problem.loss_and_gradient(w, b)
         gradient[:-1] += 2 * problem.lam * w
@@ -36,7 +32,7 @@ def test_a_detour_can_end_elsewhere():
     """Tests that giving up suspicious positives first finds another solution for the same q."""
     part = MEASE_WYNER.part(40, 0)
     paths = Paths(part.train.X, part.y, 1e-3)
-    straight, around = (paths(QSetting(-0.35, -0.35, 1e-3, detour=d)) for d in (None, -1.0))
+    straight, around = (paths(-0.35, -0.35, detour) for detour in (None, -1.0))
     assert np.abs(straight[0] - around[0]).max() > 0.1
 
 

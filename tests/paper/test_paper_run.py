@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -20,8 +21,8 @@ import pytest
 from lns import cli
 from lns.datasets import remote
 from lns.paper import run as paper
-from lns.paper.cache import Cache, fingerprint
-from lns.paper.experiment import Cell, Effort
+from lns.paper.cache import OF_KIND, Cache, fingerprint
+from lns.paper.experiment import CLEANLAB, CLEANLAB_BEST, Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
 from lns.paper.plans import PLANS
 from lns.paper.protocols import ESTIMATED, KNOWN
@@ -71,6 +72,57 @@ def test_a_damaged_result_is_made_again(cache):
     for text in (path.read_text()[:20], "", "[]", '{"title": "x"}'):
         path.write_text(text)
         assert cache.get(UNIT, "data") is None
+
+
+def test_results_know_the_code_that_made_them(tmp_path):
+    """Tests that the commits of old and new results are told."""
+    Cache(tmp_path, "old").put(UNIT, "data", {"answer": 1})
+    cache = Cache(tmp_path, "new")
+    assert cache.get(UNIT, "data") == {"answer": 1}
+    cache.put(replace(UNIT, fold=1), "data", {"answer": 2})
+    assert cache.commits == {"old", "new"}
+
+
+# Modules that units import, but that cannot change a result: they count, keep, send and show.
+HARMLESS = {
+    "backends/cluster.py", "backends/ray.py", "backends/ray_worker.py", "backends/shards.py", "checkpoint.py",
+    "errors.py", "files.py", "keeper.py", "memory.py", "paper/plans.py", "problem_file.py", "progress.py",
+    "qubo.py", "records.py", "result.py", "shard.py", "sharded.py", "warm_up.py",
+}  # fmt: skip
+
+
+def imported(path):
+    """Modules of the package that a file imports, and those that they import in turn."""
+    home = ROOT / "lns"
+    seen, waiting = set(), [home / path]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lns."):
+                place = home.joinpath(*node.module.split(".")[1:])
+                waiting += [place.with_suffix(".py"), place / "__init__.py"]
+                waiting += [place / f"{alias.name}.py" for alias in node.names]
+    return {str(path.relative_to(home)) for path in seen}
+
+
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [
+        ("train", "paper/qloss.py"), ("choose", "paper/qloss.py"), ("risk", "paper/risk.py"),
+        ("rival", "paper/rivals/__init__.py"), ("cleanlab", "paper/recovery.py"),
+        ("rates", "paper/protocols.py"),
+    ],
+)  # fmt: skip
+def test_no_code_behind_a_result_is_left_out(kind, module):
+    """Tests that whatever a unit imports counts for its hash, or is known to be harmless."""
+    counted = OF_KIND[kind]
+    # Solvers of a chip are imported, not used.
+    found = {name for name in imported(module) - HARMLESS if not name.startswith("embedding/")}
+    assert len(found) > 10
+    assert {name for name in found if not name.startswith(counted)} == set()
 
 
 def test_fingerprints_tell_data_apart():
@@ -123,7 +175,8 @@ def result_of(unit):
     if unit.kind == "rates":
         return {"negative": 0.2, "positive": 0.0}
     if unit.kind == "cleanlab":
-        return {"injected": 10, "flagged": 8, "both": 5, "train_rows": 900}
+        found = {"injected": 10, "flagged": 8, "train_rows": 900}
+        return {"ways": [{**found, "way": "default", "both": 5}, {**found, "way": "other", "both": 6}]}
     scores = []
     for setting in unit.settings:
         bad = sum(map(ord, str(sorted(setting.items(), key=str)))) % 40 + (unit.fold == 0)
@@ -144,11 +197,13 @@ def test_cells_train_what_they_chose_and_never_mix_protocols(rows, plan):
     second = cell.second()
     cell.hear_second(second, list(map(result_of, second)))
     third = cell.third()
-    assert {unit.fold for unit in third} == {HELD_OUT}
-    for units in (second, third):
+    cell.hear_third(third, list(map(result_of, third)))
+    fourth = cell.fourth()
+    assert {unit.fold for unit in fourth} == {HELD_OUT}
+    for units in (second, third, fourth):
         assert len({str(unit.content()) for unit in units}) == len(units)
         assert all(unit.max_rows is None for unit in units)
-    folds, flips = cell.rows(third, list(map(result_of, third)))
+    folds, flips = cell.rows(fourth, list(map(result_of, fourth)))
 
     groups = {}
     for row in folds:
@@ -164,7 +219,8 @@ def test_cells_train_what_they_chose_and_never_mix_protocols(rows, plan):
     }
     assert mean[Q_PER_CLASS] <= mean[Q_LOSS]
     assert all(row["q_neg"] == row["q_pos"] for row in folds if row["method"] == Q_LOSS)
-    assert {row["method"] for row in flips} == {Q_LOSS, Q_PER_CLASS, "cleanlab"}
+    assert {row["method"] for row in flips} == {Q_LOSS, Q_PER_CLASS, CLEANLAB, CLEANLAB_BEST}
+    assert [row["both"] for row in flips if row["method"] in (CLEANLAB, CLEANLAB_BEST)] == [5, 6]
 
 
 def test_the_honest_protocol_does_not_see_clean_labels():
@@ -273,7 +329,7 @@ def test_a_killed_run_goes_on(tmp_path):
 def test_every_call_keeps_the_notes_of_the_others(tmp_path):
     """Tests that a call replaces the notes on the noise levels that it ran, and no others."""
     for name, noises in (("web8", (0, 20, 40)), ("adult9", (20,)), ("web8", (20, 30))):
-        paper._note(paper.Options(out=tmp_path, noises=noises, seed=len(noises)), name, 1.0, [])
+        paper._note(paper.Options(out=tmp_path, noises=noises, seed=len(noises)), name, 1.0, ["c0ffee"], [])
     calls = json.loads((tmp_path / "run.json").read_text())["calls"]
     assert [(one["dataset"], one["noise_percent"], one["seed"]) for one in calls] == [
         ("web8", [0, 40], 3),

@@ -13,7 +13,7 @@ from lns.paper.rivals import RIVALS, TODAY
 from lns.report.numbers import count, duration, plain
 
 METHODS = (ONE_Q, TWO_Q, *RIVALS, *TODAY)
-FLAGGERS = (TWO_Q, ONE_Q, "cleanlab")
+FLAGGERS = (TWO_Q, ONE_Q, "cleanlab", "cleanlab, best of ten")
 PROTOCOLS = {
     "paper": "paper's protocol",
     "honest-known": "honest, rates known",
@@ -39,7 +39,7 @@ def calls_table(run: Run) -> Table:
         rows.append(
             (
                 printed.DATASETS[dataset], ", ".join(map(str, noises)), call["command"], str(call["seed"]),
-                str(call["commit"]), duration(float(call["wall_seconds"])), str(call["workers"]),
+                ", ".join(call["commits"]), duration(float(call["wall_seconds"])), str(call["workers"]),
                 " to ".join(count(one) for one in sorted({min(trained), max(trained)})),
                 ", ".join(f"{package} {version}" for package, version in call["versions"].items()),
             )

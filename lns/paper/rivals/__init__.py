@@ -76,6 +76,10 @@ def _by_lam_and_t(lams: Sequence[float]) -> Settings:
     return [{"lam": lam, "t": t} for lam in lams for t in thin(TS, len(lams))]
 
 
+def _with_and_without_average(lams: Sequence[float]) -> Settings:
+    return [{**one, "average": average} for one in _by_few_lams(lams) for average in (0, 1)]
+
+
 def _one_setting(lams: Sequence[float]) -> Settings:
     return [{}]
 
@@ -107,7 +111,7 @@ TODAY = {
     rival.name: rival
     for rival in (
         Rival("cleanlab", False, _by_few_lams, today.cleanlab_path),
-        Rival("SGD modified Huber", True, _by_few_lams, today.modified_huber_path),
+        Rival("SGD modified Huber", True, _with_and_without_average, today.modified_huber_path),
         Rival("boosting", False, _one_setting, today.boosting_path),
     )
 }

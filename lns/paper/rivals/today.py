@@ -25,8 +25,8 @@ class FittedTrees:
         return np.asarray(self.model.predict(dense(X)))
 
 
-def clean_learning(lam: float, rows: int, seed: int) -> Any:
-    """cleanlab on logistic regression with mean loss + λ‖w‖².
+def clean_learning(lam: float, rows: int, seed: int, **finding: Any) -> Any:
+    """cleanlab on logistic regression with mean loss + λ‖w‖²; `finding` says how labels are found wanting.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def clean_learning(lam: float, rows: int, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     logistic = LogisticRegression(C=1.0 / (2.0 * lam * rows), max_iter=1000)
-    return CleanLearning(logistic, seed=seed, find_label_issues_kwargs={"n_jobs": 1})
+    return CleanLearning(logistic, seed=seed, find_label_issues_kwargs={"n_jobs": 1, **finding})
 
 
 def cleanlab_path(X: Any, y: NDArray[Any], settings: list[dict[str, float]], seed: int) -> list[Fitted]:
@@ -54,12 +54,16 @@ def cleanlab_path(X: Any, y: NDArray[Any], settings: list[dict[str, float]], see
 
 
 def modified_huber_path(X: Any, y: NDArray[Any], settings: list[dict[str, float]], seed: int) -> list[Fitted]:
-    """Stochastic gradient descent on a loss that is linear for badly wrong examples."""
+    """Stochastic gradient descent on a loss that is linear for badly wrong examples, averaged or not."""
     from sklearn.linear_model import SGDClassifier
 
     # Its penalty is ½·alpha·‖w‖².
     return [
-        _linear(SGDClassifier(loss="modified_huber", alpha=2.0 * one["lam"], random_state=seed).fit(X, y))
+        _linear(
+            SGDClassifier(
+                loss="modified_huber", alpha=2.0 * one["lam"], average=bool(one["average"]), random_state=seed
+            ).fit(X, y)
+        )
         for one in settings
     ]
 
