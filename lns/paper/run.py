@@ -191,10 +191,17 @@ def _note(options: Options, name: str, wall: float, commits: list[str], cells: S
             "rows_for_choice": effort.choice_rows,
             "quick": effort.quick,
             "estimated_rates": {cell.noise_percent: list(cell.rates[ESTIMATED]) for cell in cells},
+            "flipped": {cell.noise_percent: _flipped(cell) for cell in cells},
             "versions": {"python": platform.python_version(), "qlns": lns.__version__, **versions()},
         }
     )
     write_json(path, {"calls": calls})
+
+
+def _flipped(cell: Cell) -> float:
+    """Share of the negatives that the draw has flipped; it is not quite the noise level."""
+    part = sheet(cell.source).part(cell.noise_percent, HELD_OUT)
+    return float(part.flipped[part.train.y < 0].mean())
 
 
 def _calls(path: Path) -> list[dict[str, Any]]:

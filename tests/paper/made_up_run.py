@@ -75,7 +75,10 @@ def write_made_up_run(
     )
     about = {
         "seed": 7, "commits": ["made-up-commit"], "command": "made up, not a command", "wall_seconds": 366.0,
-        "workers": 2, "noise_percent": [0, 10, 20, 30, 40], "versions": {"made-up": "0"},
+        "workers": 2, "noise_percent": list(noises), "versions": {"made-up": "0"},
+        "folds": 10, "quick": False, "rows_for_choice": 20_000,
+        "flipped": {str(noise): noise / 100 for noise in noises},
+        "estimated_rates": {str(noise): [noise / 100, 0.0] for noise in noises},
     }  # fmt: skip
     info = {"calls": [{"dataset": dataset, **about} for dataset in datasets]}
     (out / "run.json").write_text(json.dumps(info))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lns.files import write_text
-from lns.paper.outputs import cells, tables
+from lns.paper.outputs import cells, tables, words
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, check
 from lns.paper.outputs.figures import draw_errors, draw_risk
 from lns.paper.outputs.table import Table
@@ -67,20 +67,13 @@ def write(out: Path) -> None:
 
 
 def _sections(run: cells.Run) -> Iterator[Section]:
-    words = "What it takes to get the same numbers" + ("." if run.calls else " was not recorded.")
-    yield Section("run", "This run", words, (tables.calls_table(run) if run.calls else None,))
+    made = (tables.calls_table(run), tables.effort_table(run)) if run.calls else ()
+    yield Section("run", "This run", words.RUN if made else words.NOT_RECORDED, made)
     checks = check(run)
+    claims = (tables.checks_table(checks), tables.misses_table(checks), tables.reasons_table(run))
+    yield Section("claims", "What had to be shown", words.CLAIMS, claims)
     yield Section(
-        "claims", "What had to be shown",
-        "Every claim is counted over the cells of this run. A cell is a data set at a noise level.",
-        (tables.checks_table(checks), tables.misses_table(checks)),
-    )  # fmt: skip
-    yield Section(
-        "errors", "Test error against label noise",
-        "The paper's protocol: folds of 70 % of the data, negatives flipped in the training folds "
-        "only, clean test folds, and the setting with the lowest mean test error. Mean and standard "
-        "deviation over the folds; in brackets the paper's. The lowest error among q-loss and the paper's "
-        "rivals is bold.",
+        "errors", "Test error against label noise", words.ERRORS,
         (
             Picture("errors", "Test error against label noise: this run solid, the paper dashed.",
                     draw_errors(run, (ONE_Q, TWO_Q, *RIVALS))),
@@ -88,58 +81,31 @@ def _sections(run: cells.Run) -> Iterator[Section]:
         ),
     )  # fmt: skip
     if any(key[3] in TODAY for key in run.cells):
-        yield Section(
-            "today", "Beside what people use today",
-            "These methods are not in the paper. Boosting is not linear: it is a yardstick for what the "
-            "features allow.",
-            (Picture("today", "Test error against label noise.", draw_errors(run, (ONE_Q, TWO_Q, *TODAY))),),
-        )  # fmt: skip
+        picture = Picture(
+            "today", "Test error against label noise.", draw_errors(run, (ONE_Q, TWO_Q, *TODAY))
+        )
+        yield Section("today", "Beside what people use today", words.TODAY, (picture,))
     if (honest := tables.honest_table(run)) is not None:
-        yield Section(
-            "honest", "Chosen honestly",
-            "Settings chosen on noisy validation folds by the noise-corrected error, with the flip rates "
-            "known or estimated, and scored once on the clean 30 % that nothing else has seen.",
-            (tables.protocols_table(run), honest),
-        )  # fmt: skip
-    yield Section(
-        "settings", "Chosen settings",
-        "Under the paper's protocol; the paper's choice in brackets. Two values of q are for negatives and "
-        "positives. λ multiplies ‖w‖² beside the mean loss; the paper's λ of liblinear is 1/C beside the "
-        "sum of losses, so that it is not on the same scale.",
-        tuple(tables.settings_table(run, dataset) for dataset in tables.datasets_of(run)),
-    )  # fmt: skip
+        rates = tables.rates_table(run) if run.calls else None
+        yield Section("honest", "Chosen honestly", words.HONEST, (tables.protocols_table(run), honest, rates))
+    chosen = tuple(tables.settings_table(run, dataset) for dataset in tables.datasets_of(run))
+    yield Section("settings", "Chosen settings", words.SETTINGS, chosen)
     if run.flips:
         flaggers = [name for name in tables.FLAGGERS if any(key[2] == name for key in run.flips)]
-        yield Section(
-            "flips", "Flipped labels found",
-            "Training labels flipped on purpose, and those that each method flags as wrong.",
-            (
-                tables.flips_table(run),
-                *(_venn(run, name) for name in flaggers),
-            ),
-        )  # fmt: skip
+        found = (tables.flips_table(run), *(_venn(run, name) for name in flaggers))
+        yield Section("flips", "Flipped labels found", words.FLIPS, found)
     if (tests := tables.significance_table(run)) is not None:
-        yield Section(
-            "significance", "Significance",
-            "Paired t-tests over the folds at the 5 % level: Y if q-loss and the convex rival with the "
-            "lowest error differ, by how many points the rival is worse, and p. The paper's verdict in "
-            "brackets.",
-            (tests,),
-        )  # fmt: skip
+        yield Section("significance", "Significance", words.SIGNIFICANCE, (tests,))
     if run.risk:
-        yield Section(
-            "risk", "Training error against risk",
-            "While a loss is minimised the training error should fall with the risk: a curve that goes down "
-            "to the right. One that goes up shows that a lower risk does not mean a better classifier.",
-            (Picture("risk", "Training error against the inverse of the risk.", draw_risk(run)),),
-        )  # fmt: skip
+        picture = Picture("risk", "Training error against the inverse of the risk.", draw_risk(run))
+        yield Section("risk", "Training error against risk", words.RISK, (picture,))
 
 
 def _venn(run: cells.Run, name: str) -> Picture:
-    words = (
+    about = (
         f"{name}: flipped and flagged labels, areas to scale; below, flipped only, both, and flagged only."
     )
-    return Picture(f"venn-{name.replace(' ', '-')}", words, draw_venn(run, name))
+    return Picture(f"venn-{name.replace(',', '').replace(' ', '-')}", about, draw_venn(run, name))
 
 
 # ---- forms -----------------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from lns.paper import printed
 from lns.paper.outputs import significance
 from lns.paper.outputs.cells import Cell, Run
-from lns.paper.outputs.checks import ONE_Q, TWO_Q, Check
+from lns.paper.outputs.checks import ONE_Q, TWO_Q, Check, rival_gaps
 from lns.paper.outputs.table import Table
+from lns.paper.outputs.words import REASONS
+from lns.paper.plans import PLANS
 from lns.paper.rivals import RIVALS, TODAY
 from lns.report.numbers import count, duration, plain
 
@@ -56,6 +58,58 @@ def calls_table(run: Run) -> Table:
         "versions",
     )
     return Table("Calls of lns paper", head, rows)
+
+
+def effort_table(run: Run) -> Table:
+    """How much was tried for q-loss, and on what."""
+    rows = []
+    for call in run.calls:
+        plan = PLANS[call["dataset"]].coarse() if call["quick"] else PLANS[call["dataset"]]
+        settings = plan.settings()
+        even = sum(one.is_even for one in settings)
+        rows.append(
+            (
+                printed.DATASETS[call["dataset"]], f"{call['folds']} of 10",
+                str(even), str(len(settings) - even),
+                f"{min(call['folds'], plan.choice_folds)} folds, {count(call['rows_for_choice'])} rows",
+                "the search" if plan.by_search else "the continuous path",
+                str(plan.shortlist), str(plan.rounds), str(plan.weight_bits),
+            )
+        )  # fmt: skip
+    head = (
+        "data set", "folds scored", "settings with one q", "pairs of q", "compared on at most", "compared by",
+        "of each trained by the search", "rounds of a search", "bits of a weight",
+    )  # fmt: skip
+    return Table("Effort for q-loss", head, rows)
+
+
+def rates_table(run: Run) -> Table:
+    """Flip rates: asked for, drawn, and estimated from the noisy labels."""
+    rows = [
+        (
+            printed.DATASETS[call["dataset"]], f"{noise} %", f"{100 * call['flipped'][str(noise)]:.1f} %",
+            *(f"{100 * rate:.1f} %" for rate in call["estimated_rates"][str(noise)]),
+        )
+        for call in run.calls
+        for noise in call["noise_percent"]
+    ]  # fmt: skip
+    head = ("data set", "noise", "negatives flipped", "estimated", "estimated for positives")
+    return Table("Flip rates", head, rows)
+
+
+def reasons_table(run: Run) -> Table | None:
+    """Why rivals are above the printed error, as far as that is known."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for dataset, noise, method, gap in rival_gaps(run):
+        if gap > 0:
+            found.setdefault((dataset, method), []).append(noise)
+    rows = [
+        (printed.DATASETS[dataset], method, ", ".join(f"{noise} %" for noise in noises),
+         REASONS.get((dataset, method), "not known"))
+        for (dataset, method), noises in found.items()
+    ]  # fmt: skip
+    head = ("data set", "method", "noise", "why")
+    return Table("Rivals above the printed error, and why", head, rows) if rows else None
 
 
 def checks_table(checks: Iterable[Check]) -> Table:
