@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import platform
 import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,7 +15,7 @@ from typing import Any
 import lns
 from lns.errors import InvalidInput
 from lns.files import write_json, write_text
-from lns.paper import risk
+from lns.paper import origin, risk
 from lns.paper.cache import Cache, fingerprint
 from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
@@ -32,7 +29,6 @@ NOISES = (0, 10, 20, 30, 40)
 QUICK_ROWS = 20_000
 FLIP_COLUMNS = ("dataset", "noise_percent", "method", "injected", "flagged", "both", "train_rows")
 RISK_COLUMNS = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "cleanlab")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +67,16 @@ class Options:
 
 def run(options: Options) -> None:
     """Do what has not been done, and write everything that is known by then after every data set."""
+    # All that will be needed is looked for first: a run must not end after hours because it is missing.
+    origin.check_packages()
     cache = Cache(_folder(options.out) / "cache")
-    # All data is looked for first: a run must not end after hours because a file is missing.
+    commit = origin.commit(Path(lns.__file__).parent)  # now: the checkout may change during a long run
     for name in reversed(options.datasets):
         sheet(_source(options, name))
     with open_workers(options.backend, options.workers, options.address) as submit:
         bench = Bench(cache, submit, options.workers)
         for name in options.datasets:
-            _run_dataset(options, name, bench)
+            _run_dataset(options, name, bench, commit)
         _run_risk(options, bench)
     write_page(options.out)
 
@@ -94,7 +92,7 @@ def _source(options: Options, name: str) -> Source:
     return Source(name, options.seed, QUICK_ROWS if options.effort.quick else None, options.data_dir)
 
 
-def _run_dataset(options: Options, name: str, bench: Bench) -> None:
+def _run_dataset(options: Options, name: str, bench: Bench, commit: str | None) -> None:
     began, spent_before = perf_counter(), bench.spent
     source = _source(options, name)
     rows = sheet(source)
@@ -117,7 +115,7 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     # What earlier, interrupted calls have done counts as if it had been done now.
     fresh = perf_counter() - began
     wall = max(fresh, (bench.spent - spent_before) / options.workers)
-    _note(options, name, round(wall, 1), cells)
+    _note(options, name, round(wall, 1), commit, cells)
 
 
 def _step(
@@ -168,7 +166,7 @@ def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -
     write_text(path, text.getvalue())
 
 
-def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> None:
+def _note(options: Options, name: str, wall: float, commit: str | None, cells: Sequence[Cell]) -> None:
     """Who made the results, by which command, in which time; earlier calls keep what this one left alone."""
     path, effort = options.out / "run.json", options.effort
     calls = []
@@ -183,14 +181,14 @@ def _note(options: Options, name: str, wall: float, cells: Sequence[Cell]) -> No
             "noise_percent": list(options.noises),
             "command": shlex.join(options.command),
             "seed": options.seed,
-            "commit": _commit(),
+            "commit": commit,
             "wall_seconds": wall,
             "workers": options.workers,
             "folds": effort.folds,
             "rows_for_choice": effort.choice_rows,
             "quick": effort.quick,
             "estimated_rates": {cell.noise_percent: list(cell.rates[ESTIMATED]) for cell in cells},
-            "versions": {"python": platform.python_version(), "qlns": lns.__version__, **_versions()},
+            "versions": origin.versions(),
         }
     )
     write_json(path, {"calls": calls})
@@ -202,27 +200,3 @@ def _calls(path: Path) -> list[dict[str, Any]]:
         return list(json.loads(path.read_text(encoding="utf-8"))["calls"])
     except (OSError, ValueError, KeyError):
         return []
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this code is from, marked if it was changed since; None outside one."""
-    here = Path(lns.__file__).parent
-    try:
-        asked = [
-            subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "."])
-        ]
-    except (OSError, subprocess.SubprocessError):
-        return None
-    commit, changes = (one.stdout.strip() for one in asked)
-    return commit + (" with changes" if changes else "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
 from made_up_run import made_up_error, write_made_up_run
 
-from lns.errors import DataError
+from lns.errors import DataError, InvalidInput
 from lns.paper import printed
 from lns.paper.outputs import cells, checks, figures, page, significance, tables, venn
 from lns.paper.outputs.cells import Cell, Flips, Run, Step
@@ -324,6 +325,20 @@ def test_circles_of_extreme_counts(found):
     """Tests none, one inside the other, and both the same."""
     r, s, distance = venn.circles(found)
     assert distance == pytest.approx(abs(r - s) if found.both else r + s)
+
+
+def test_figures_without_matplotlib_say_what_to_install(made_up, monkeypatch):
+    """Tests the sentence of every figure."""
+    for name in [one for one in sys.modules if one.split(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for draw in (
+        lambda: figures.draw_errors(made_up, ("q-loss",)),
+        lambda: figures.draw_risk(made_up),
+        lambda: venn.draw_venn(made_up, "q-loss"),
+    ):
+        with pytest.raises(InvalidInput, match="pip install"):
+            draw()
 
 
 # ---- pages -----------------------------------------------------------------------------------------------

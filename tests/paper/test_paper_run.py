@@ -19,6 +19,7 @@ import pytest
 
 from lns import cli
 from lns.datasets import remote
+from lns.paper import origin
 from lns.paper import run as paper
 from lns.paper.cache import Cache, fingerprint
 from lns.paper.experiment import Cell, Effort
@@ -215,6 +216,7 @@ def test_offline_without_data_is_one_sentence(tmp_path, monkeypatch, capsys):
     def offline(url, timeout):
         raise URLError("network is down")
 
+    monkeypatch.setattr(origin, "EXTRA", ())
     monkeypatch.setattr(remote, "urlopen", offline)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("LNS_DATA_DIR", raising=False)
@@ -273,7 +275,7 @@ def test_a_killed_run_goes_on(tmp_path):
 def test_every_call_keeps_the_notes_of_the_others(tmp_path):
     """Tests that a call replaces the notes on the noise levels that it ran, and no others."""
     for name, noises in (("web8", (0, 20, 40)), ("adult9", (20,)), ("web8", (20, 30))):
-        paper._note(paper.Options(out=tmp_path, noises=noises, seed=len(noises)), name, 1.0, [])
+        paper._note(paper.Options(out=tmp_path, noises=noises, seed=len(noises)), name, 1.0, None, [])
     calls = json.loads((tmp_path / "run.json").read_text())["calls"]
     assert [(one["dataset"], one["noise_percent"], one["seed"]) for one in calls] == [
         ("web8", [0, 40], 3),

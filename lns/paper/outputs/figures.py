@@ -35,9 +35,10 @@ STYLES = {
 
 def draw_errors(run: Run, methods: Sequence[str]) -> Figure:
     """Test error against noise, a panel for every data set: ours solid with error bars, printed dashed."""
+    figure = new_figure(figsize=(11, 12), layout="constrained")
+    # After the figure, which says what to install where matplotlib is missing.
     from matplotlib.lines import Line2D
 
-    figure = new_figure(figsize=(11, 12), layout="constrained")
     panels = figure.subplots(3, 2)
     shown = {}
     any_printed = False
