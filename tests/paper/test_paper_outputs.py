@@ -86,7 +86,7 @@ def test_a_run_is_read_back(made_up):
 
 def test_an_empty_folder_is_refused(tmp_path):
     """Tests the sentence for a folder that is no run."""
-    with pytest.raises(DataError, match=r"no folds\.csv in .*lns paper --out"):
+    with pytest.raises(DataError, match=r"no folds\.csv with rows in .*lns paper --out"):
         page.write(tmp_path)
 
 
@@ -282,6 +282,16 @@ def test_markdown_has_a_line_for_every_row(made_up):
     lines = table.markdown().splitlines()
     assert len(lines) == 2 + 6 * 2 * 3
     assert {line.count("|") for line in lines} == {len(table.head) + 1}
+
+
+def test_a_call_without_cells_has_no_training_rows(tmp_path):
+    """Tests notes about a data set whose rows are not in the table, as after two calls at a time."""
+    out = write_made_up_run(tmp_path, ("mushrooms", "web8"), (20,))
+    text = (out / "folds.csv").read_text()
+    (out / "folds.csv").write_text("".join(line for line in text.splitlines(True) if "web8" not in line))
+    table = tables.calls_table(cells.read(out))
+    rows = {row[0]: row[table.head.index("training rows")] for row in table.rows}
+    assert rows == {"mushrooms": "366,037", "web8": tables.NOTHING}
 
 
 # ---- figures ---------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lns.errors import DataError
 from lns.files import write_text
 from lns.paper.outputs import cells, tables
+from lns.paper.outputs.cells import FIGURES
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, check
 from lns.paper.outputs.figures import draw_errors, draw_risk
 from lns.paper.outputs.table import Table
@@ -20,7 +22,6 @@ from lns.pictures import save
 from lns.report import html
 
 TITLE = "Robust classification with q-loss: the paper's experiments, run again"
-FIGURES = "figures"
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,15 @@ def write(out: Path) -> None:
     Raises
     ------
     DataError
-        If the folder holds no run.
+        If the folder holds no run, or a damaged one.
     InvalidInput
         If matplotlib is missing.
     """
     run = cells.read(out)
+    if not run.cells:
+        raise DataError(
+            f"There is no folds.csv with rows in {out}: give the folder that 'lns paper --out' has written."
+        )
     sections = list(_sections(run))
     (out / FIGURES).mkdir(exist_ok=True)
     for section in sections:

@@ -40,7 +40,7 @@ def calls_table(run: Run) -> Table:
             (
                 printed.DATASETS[dataset], ", ".join(map(str, noises)), call["command"], str(call["seed"]),
                 str(call["commit"]), duration(float(call["wall_seconds"])), str(call["workers"]),
-                " to ".join(count(one) for one in sorted({min(trained), max(trained)})),
+                " to ".join(map(count, sorted({min(trained), max(trained)}))) if trained else NOTHING,
                 ", ".join(f"{package} {version}" for package, version in call["versions"].items()),
             )
         )  # fmt: skip
