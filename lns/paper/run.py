@@ -77,14 +77,14 @@ def run(options: Options) -> None:
     origin.check_packages()
     cache = Cache(_folder(options.out) / CACHE)
     commit = origin.commit(Path(lns.__file__).parent)  # now: the checkout may change during a long run
-    for name in reversed(options.datasets):
+    for name in options.datasets:
         sheet(_source(options, name))
     with open_workers(options.backend, options.workers, options.address) as submit:
         bench = Bench(cache, submit, options.workers)
+        _run_risk(options, bench)
         for name in options.datasets:
             _run_dataset(options, name, bench, commit)
-        _run_risk(options, bench)
-    write_page(options.out)
+            write_page(options.out)
 
 
 def write_page(out: Path) -> None:

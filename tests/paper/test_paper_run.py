@@ -252,6 +252,33 @@ def made_up_work(monkeypatch):
     monkeypatch.setattr(paper, "open_workers", workers)
 
 
+def test_the_page_grows_with_every_data_set(tmp_path, monkeypatch, made_up_work):
+    """Tests that it is written after each data set, with the risks from the beginning, and its call noted."""
+    found = []
+
+    def look(out):
+        calls = json.loads((out / "run.json").read_text())["calls"]
+        found.append(
+            (
+                {row["dataset"] for row in table(out / "folds.csv")},
+                {row["dataset"] for row in table(out / "risk.csv")},
+                [call["dataset"] for call in calls],
+            )
+        )
+
+    monkeypatch.setattr(paper, "write_page", look)
+    options = {"out": tmp_path, "effort": Effort(2, 20_000, True)}
+    paper.run(paper.Options(**options, datasets=("mease-wyner", "long-servedio"), noises=(15,)))
+    both = {"long-servedio", "mease-wyner"}
+    assert found == [
+        ({"mease-wyner"}, both, ["mease-wyner"]),
+        (both, both, ["mease-wyner", "long-servedio"]),
+    ]
+    paper.run(paper.Options(**options, datasets=("mease-wyner",), noises=(20,)))
+    rows = {(row["dataset"], row["noise_percent"]) for row in table(tmp_path / "folds.csv")}
+    assert rows == {("mease-wyner", "15"), ("long-servedio", "15"), ("mease-wyner", "20")}
+
+
 def test_the_commit_is_that_of_the_beginning(tmp_path, monkeypatch, made_up_work):
     """Tests that a checkout which changes during the run does not change what is noted."""
     heads = ["before"]
