@@ -243,6 +243,8 @@ def test_the_closest_convex_rival():
     )  # fmt: skip
     assert significance.closest_convex(run, "web8") == "square"
     assert significance.closest_convex(run, "adult9") is None
+    elsewhere = small_run({("web8", 15, "square"): [1.0]})
+    assert significance.closest_convex(elsewhere, "web8") == "square"
 
 
 # ---- tables ----------------------------------------------------------------------------------------------
@@ -292,6 +294,53 @@ def test_a_call_without_cells_has_no_training_rows(tmp_path):
     table = tables.calls_table(cells.read(out))
     rows = {row[0]: row[table.head.index("training rows")] for row in table.rows}
     assert rows == {"mushrooms": "366,037", "web8": tables.NOTHING}
+
+
+# ---- noise levels of one's own ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def between(tmp_path_factory):
+    """A made-up run at a noise level that is not in the paper, and at two that are."""
+    return cells.read(write_made_up_run(tmp_path_factory.mktemp("between"), ("adult9",), (10, 15, 20)))
+
+
+def test_tables_have_the_noise_levels_of_the_run(between):
+    """Tests that a level which is not in the paper has a column, without a printed number in it."""
+    assert between.noises == [10, 15, 20]
+    wanted = ("10 % noise", "15 % noise", "20 % noise")
+    found = [
+        tables.errors_table(between, "adult9"), tables.protocols_table(between),
+        tables.honest_table(between), tables.settings_table(between, "adult9"),
+        tables.significance_table(between),
+    ]  # fmt: skip
+    for one in found:
+        assert one.head[-3:] == wanted
+        assert all(len(row) == len(one.head) for row in one.rows)
+        assert all(row[-2] != tables.NOTHING for row in one.rows)
+        assert not any("(" in row[-2] for row in one.rows)
+    for one in (found[0], found[3], found[4]):
+        assert any("(" in row[-3] for row in one.rows)
+
+
+def test_flips_at_any_noise_level_are_shown():
+    """Tests a level that is not in the paper."""
+    run = small_run({}, {("web8", 15, "cleanlab"): Flips(100, 100, 90, 1000)})
+    assert [row[:3] for row in tables.flips_table(run).rows] == [("web8", "15 %", "cleanlab")]
+
+
+def test_curves_have_the_noise_levels_of_the_run(between):
+    """Tests that ours go through the levels that were run, and the printed ones through the paper's."""
+    axes = figures.draw_errors(between, ("liblinear",)).axes[list(printed.DATASETS).index("adult9")]
+    theirs, ours = axes.lines[:2]
+    assert list(theirs.get_xdata()) == list(printed.NOISES)
+    assert list(ours.get_xdata()) == [10, 15, 20]
+    assert list(axes.get_xticks()) == [0, 10, 15, 20, 30, 40]
+
+
+def test_claims_are_about_the_printed_noise_levels(between):
+    """Tests that a level which is not in the paper is not counted."""
+    assert claim(between, "q-loss at most the printed").run == 2
 
 
 # ---- figures ---------------------------------------------------------------------------------------------

@@ -82,6 +82,11 @@ class Run:
     risk: dict[tuple[str, int, str], list[Step]]
     calls: list[dict[str, Any]]
 
+    @property
+    def noises(self) -> list[int]:
+        """The noise levels in %, of whichever data set, from low to high."""
+        return sorted({noise for _, noise, _, _ in self.cells})
+
     def cell(self, dataset: str, noise: int, method: str, protocol: str = "paper") -> Cell | None:
         """One cell, or none if it was not run."""
         return self.cells.get((dataset, noise, protocol, method))
