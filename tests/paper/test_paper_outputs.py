@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 
@@ -11,7 +12,7 @@ from made_up_run import made_up_error, write_made_up_run
 
 from lns.errors import DataError, InvalidInput
 from lns.paper import printed
-from lns.paper.outputs import cells, checks, figures, page, significance, tables, venn
+from lns.paper.outputs import cells, cells_table, checks, figures, page, significance, tables, venn
 from lns.paper.outputs.cells import Cell, Flips, Run, Step
 from lns.paper.rivals import RIVALS
 
@@ -442,3 +443,35 @@ def test_a_page_of_a_partial_run(tmp_path):
     assert "was not recorded" in text
     assert "covertype: test error" not in text
     assert "Flipped labels" not in text
+
+
+def test_cells_stand_in_a_table_of_their_own(folder, made_up):
+    """Tests the row of a cell of either protocol, and that every cell has one."""
+    with (folder / "cells.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    keys = ("dataset", "noise_percent", "protocol", "method")
+    found = {tuple(row[key] for key in keys): row for row in rows}
+    assert len(found) == len(rows) == len(made_up.cells) == 6 * 5 * 3 * 12
+    assert list(dict.fromkeys(row["dataset"] for row in rows)) == list(printed.DATASETS)
+    cell = made_up.cell("covertype", 40, "q-loss")
+    assert list(found["covertype", "40", "paper", "q-loss"].items())[4:] == [
+        ("test_error_percent", "31.6934"), ("std", str(round(cell.std, 4))), ("folds", "4"),
+        ("q_neg", "-0.5"), ("q_pos", "-0.5"), ("lam", "0.000126"), ("t", ""), ("interval", "per weight"),
+        ("train_rows", "366037"), ("printed_error_percent", "31.6934"), ("printed_std", "0.917"),
+    ]  # fmt: skip
+    assert list(found["covertype", "40", "honest-known", "t-logistic"].values())[5:] == [
+        "", "1", "", "", "0.000126", "1.5", "", "366037", "", "",
+    ]  # fmt: skip
+    assert found["covertype", "40", "paper", "boosting"]["printed_std"] == ""
+
+
+def test_cells_are_sorted_by_data_set_and_noise():
+    """Tests that the order of calls does not matter."""
+    run = small_run(
+        {("web8", 20, "q-loss"): [1.0], ("web8", 0, "q-loss"): [1 / 3], ("adult9", 40, "q-loss"): [2]}
+    )
+    rows = list(cells_table.cell_rows(run))
+    assert [(row["dataset"], row["noise_percent"]) for row in rows] == [
+        ("adult9", 40), ("web8", 0), ("web8", 20),
+    ]  # fmt: skip
+    assert rows[1]["test_error_percent"] == 0.3333

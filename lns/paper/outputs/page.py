@@ -13,6 +13,7 @@ from lns.errors import DataError
 from lns.files import write_text
 from lns.paper.outputs import cells, tables
 from lns.paper.outputs.cells import FIGURES
+from lns.paper.outputs.cells_table import write_cells
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, check
 from lns.paper.outputs.figures import draw_errors, draw_risk
 from lns.paper.outputs.table import Table
@@ -44,7 +45,7 @@ class Section:
 
 
 def write(out: Path) -> None:
-    """Write ``results.md``, ``results.html`` and the pictures into the folder of a run.
+    """Write ``results.md``, ``results.html``, ``cells.csv`` and the pictures into the folder of a run.
 
     Raises
     ------
@@ -58,6 +59,7 @@ def write(out: Path) -> None:
         raise DataError(
             f"There is no folds.csv with rows in {out}: give the folder that 'lns paper --out' has written."
         )
+    write_cells(run, out / "cells.csv")
     sections = list(_sections(run))
     (out / FIGURES).mkdir(exist_ok=True)
     for section in sections:
