@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy as np
 import lns
 from lns.datasets.dataset import Dataset
 from lns.files import write_text
+from lns.paper import origin
 from lns.paper.units import Unit
 
 # Folders and modules whose code can change a result; the others only move or show it.
@@ -34,7 +33,6 @@ OF_KIND = {
     "choose": OF_SEARCH, "train": OF_SEARCH, "risk": OF_SEARCH, "rival": OF_RIVALS, "cleanlab": OF_RIVALS,
     "rates": OF_RATES,
 }  # fmt: skip
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "cleanlab")
 
 
 class Cache:
@@ -61,7 +59,7 @@ class Cache:
     def path(self, unit: Unit, data: str) -> Path:
         """Where the result of a unit is or will be; `data` is the fingerprint of its data set."""
         depends = {
-            "unit": unit.content(), "data": data, "code": code_of(unit.kind), "versions": versions(),
+            "unit": unit.content(), "data": data, "code": code_of(unit.kind), "versions": origin.packages(),
         }  # fmt: skip
         text = json.dumps(depends, sort_keys=True, default=list)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.json"
@@ -91,16 +89,6 @@ def fingerprint(data: Dataset) -> str:
     for array in (*arrays, data.y):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Of the packages that results depend on."""
-    found = {}
-    for package in PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 @cache

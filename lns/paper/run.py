@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import platform
 import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,21 +11,22 @@ from typing import Any
 
 import lns
 from lns.errors import InvalidInput
-from lns.files import write_json, write_text
-from lns.paper import risk
-from lns.paper.cache import Cache, fingerprint, versions
+from lns.files import write_json
+from lns.paper import origin, risk
+from lns.paper.cache import Cache, fingerprint
 from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
-from lns.paper.outputs.cells import COLUMNS
+from lns.paper.outputs.cells import COLUMNS, FIGURES, FLIP_COLUMNS, RISK_COLUMNS
+from lns.paper.outputs.cells import read as read_run
 from lns.paper.plans import PLANS
 from lns.paper.protocols import ESTIMATED
+from lns.paper.run_files import merge, read_calls
 from lns.paper.units import Unit
 from lns.paper.workers import Bench, open_workers
 
 NOISES = (0, 10, 20, 30, 40)
 QUICK_ROWS = 20_000
-FLIP_COLUMNS = ("dataset", "noise_percent", "method", "injected", "flagged", "both", "train_rows")
-RISK_COLUMNS = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
+CACHE = "cache"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +64,26 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Do what has not been done, and write everything that is known by then after every data set."""
-    cache = Cache(_folder(options.out) / "cache", _commit())
-    # All data is looked for first: a run must not end after hours because a file is missing.
-    for name in reversed(options.datasets):
+    """Do what has not been done, and write everything that is known by then after every data set.
+
+    Raises
+    ------
+    InvalidInput
+        If a package is not installed, or the folder cannot be used.
+    DataError
+        If data is missing, or a file of the folder is not of a run.
+    """
+    # All that will be needed is looked for first: a run must not end after hours because it is missing.
+    origin.check_packages()
+    cache = Cache(_folder(options.out) / CACHE, origin.commit(Path(lns.__file__).parent))
+    for name in options.datasets:
         sheet(_source(options, name))
     with open_workers(options.backend, options.workers, options.address) as submit:
         bench = Bench(cache, submit, options.workers)
+        _run_risk(options, bench)
         for name in options.datasets:
             _run_dataset(options, name, bench)
-        _run_risk(options, bench)
-    write_page(options.out)
+            write_page(options.out)
 
 
 def write_page(out: Path) -> None:
@@ -113,8 +118,8 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     for cell, units, results in _step(bench, cells, Cell.fourth, data, f"{name} 4/4"):
         for table, found in zip((folds, flips), cell.rows(units, results), strict=True):
             table.extend(found)
-    _merge(options.out / "folds.csv", COLUMNS, folds)
-    _merge(options.out / "flips.csv", FLIP_COLUMNS, flips)
+    merge(options.out / "folds.csv", COLUMNS, folds)
+    merge(options.out / "flips.csv", FLIP_COLUMNS, flips)
     # What earlier, interrupted calls have done counts as if it had been done now.
     fresh = perf_counter() - began
     wall = max(fresh, (bench.spent - spent_before) / options.workers)
@@ -142,38 +147,29 @@ def _run_risk(options: Options, bench: Bench) -> None:
         unit = Unit("risk", source, noise, HELD_OUT, settings=(case,), plan=PLANS[name])
         data = fingerprint(sheet(source).inside)
         table += bench.results([unit], data, f"{name} risk")[0]["steps"]
-    _merge(options.out / "risk.csv", RISK_COLUMNS, table)
+    merge(options.out / "risk.csv", RISK_COLUMNS, table)
 
 
 def _folder(out: Path) -> Path:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"--out {out} cannot be used: {error.strerror or error}.") from None
+    """Make the folder of a run, or make sure that this call can add to what is there."""
+    for folder in (out, out / CACHE, out / FIGURES):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise InvalidInput(
+                f"--out {out} cannot be used: {folder} is not a folder; move it away or give another --out."
+            ) from None
+        except OSError as error:
+            raise InvalidInput(f"--out {out} cannot be used: {error.strerror or error}.") from None
+    read_run(out)
     return out
-
-
-def _merge(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-    """Replace the rows of these data sets and noise levels in a table, and keep all others."""
-    ours = {(row["dataset"], str(row["noise_percent"])) for row in rows}
-    kept: Sequence[dict[str, Any]] = ()
-    if path.exists():
-        with path.open(encoding="utf-8", newline="") as stream:
-            kept = [
-                row for row in csv.DictReader(stream) if (row["dataset"], row["noise_percent"]) not in ours
-            ]
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
-    table.writeheader()
-    table.writerows([*kept, *rows])
-    write_text(path, text.getvalue())
 
 
 def _note(options: Options, name: str, wall: float, commits: list[str], cells: Sequence[Cell]) -> None:
     """Who made the results, by which command, in which time; earlier calls keep what this one left alone."""
     path, effort = options.out / "run.json", options.effort
     calls = []
-    for call in _calls(path):
+    for call in read_calls(path):
         if call["dataset"] == name:
             call["noise_percent"] = [one for one in call["noise_percent"] if one not in options.noises]
         if call["noise_percent"]:
@@ -192,7 +188,7 @@ def _note(options: Options, name: str, wall: float, commits: list[str], cells: S
             "quick": effort.quick,
             "estimated_rates": {cell.noise_percent: list(cell.rates[ESTIMATED]) for cell in cells},
             "flipped": {cell.noise_percent: _flipped(cell) for cell in cells},
-            "versions": {"python": platform.python_version(), "qlns": lns.__version__, **versions()},
+            "versions": origin.versions(),
         }
     )
     write_json(path, {"calls": calls})
@@ -202,25 +198,3 @@ def _flipped(cell: Cell) -> float:
     """Share of the negatives that the draw has flipped; it is not quite the noise level."""
     part = sheet(cell.source).part(cell.noise_percent, HELD_OUT)
     return float(part.flipped[part.train.y < 0].mean())
-
-
-def _calls(path: Path) -> list[dict[str, Any]]:
-    """What earlier calls have noted; nothing if that cannot be read."""
-    try:
-        return list(json.loads(path.read_text(encoding="utf-8"))["calls"])
-    except (OSError, ValueError, KeyError):
-        return []
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this code is from, marked if it was changed since; None outside one."""
-    here = Path(lns.__file__).parent
-    try:
-        asked = [
-            subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True)
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "."])
-        ]
-    except (OSError, subprocess.SubprocessError):
-        return None
-    commit, changes = (one.stdout.strip() for one in asked)
-    return commit + (" with changes" if changes else "")

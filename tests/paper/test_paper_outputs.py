@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import sys
 
 import numpy as np
 import pytest
 from made_up_run import made_up_error, write_made_up_run
 
-from lns.errors import DataError
+from lns.errors import DataError, InvalidInput
 from lns.paper import printed
-from lns.paper.outputs import cells, checks, figures, page, significance, tables, venn
+from lns.paper.outputs import cells, cells_table, checks, figures, page, significance, tables, venn
 from lns.paper.outputs.cells import Cell, Flips, Run, Step
 from lns.paper.rivals import RIVALS
 
@@ -85,7 +87,7 @@ def test_a_run_is_read_back(made_up):
 
 def test_an_empty_folder_is_refused(tmp_path):
     """Tests the sentence for a folder that is no run."""
-    with pytest.raises(DataError, match=r"no folds\.csv in .*lns paper --out"):
+    with pytest.raises(DataError, match=r"no folds\.csv with rows in .*lns paper --out"):
         page.write(tmp_path)
 
 
@@ -252,6 +254,8 @@ def test_the_closest_convex_rival():
     )  # fmt: skip
     assert significance.closest_convex(run, "web8") == "square"
     assert significance.closest_convex(run, "adult9") is None
+    elsewhere = small_run({("web8", 15, "square"): [1.0]})
+    assert significance.closest_convex(elsewhere, "web8") == "square"
 
 
 # ---- tables ----------------------------------------------------------------------------------------------
@@ -291,6 +295,63 @@ def test_markdown_has_a_line_for_every_row(made_up):
     lines = table.markdown().splitlines()
     assert len(lines) == 2 + 6 * 2 * 3
     assert {line.count("|") for line in lines} == {len(table.head) + 1}
+
+
+def test_a_call_without_cells_has_no_training_rows(tmp_path):
+    """Tests notes about a data set whose rows are not in the table, as after two calls at a time."""
+    out = write_made_up_run(tmp_path, ("mushrooms", "web8"), (20,))
+    text = (out / "folds.csv").read_text()
+    (out / "folds.csv").write_text("".join(line for line in text.splitlines(True) if "web8" not in line))
+    table = tables.calls_table(cells.read(out))
+    rows = {row[0]: row[table.head.index("training rows")] for row in table.rows}
+    assert rows == {"mushrooms": "366,037", "web8": tables.NOTHING}
+
+
+# ---- noise levels of one's own ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def between(tmp_path_factory):
+    """A made-up run at a noise level that is not in the paper, and at two that are."""
+    return cells.read(write_made_up_run(tmp_path_factory.mktemp("between"), ("adult9",), (10, 15, 20)))
+
+
+def test_tables_have_the_noise_levels_of_the_run(between):
+    """Tests that a level which is not in the paper has a column, without a printed number in it."""
+    assert between.noises == [10, 15, 20]
+    wanted = ("10 % noise", "15 % noise", "20 % noise")
+    found = [
+        tables.errors_table(between, "adult9"), tables.protocols_table(between),
+        tables.honest_table(between), tables.settings_table(between, "adult9"),
+        tables.significance_table(between),
+    ]  # fmt: skip
+    for one in found:
+        assert one.head[-3:] == wanted
+        assert all(len(row) == len(one.head) for row in one.rows)
+        assert all(row[-2] != tables.NOTHING for row in one.rows)
+        assert not any("(" in row[-2] for row in one.rows)
+    for one in (found[0], found[3], found[4]):
+        assert any("(" in row[-3] for row in one.rows)
+
+
+def test_flips_at_any_noise_level_are_shown():
+    """Tests a level that is not in the paper."""
+    run = small_run({}, {("web8", 15, "cleanlab"): Flips(100, 100, 90, 1000)})
+    assert [row[:3] for row in tables.flips_table(run).rows] == [("web8", "15 %", "cleanlab")]
+
+
+def test_curves_have_the_noise_levels_of_the_run(between):
+    """Tests that ours go through the levels that were run, and the printed ones through the paper's."""
+    axes = figures.draw_errors(between, ("liblinear",)).axes[list(printed.DATASETS).index("adult9")]
+    theirs, ours = axes.lines[:2]
+    assert list(theirs.get_xdata()) == list(printed.NOISES)
+    assert list(ours.get_xdata()) == [10, 15, 20]
+    assert list(axes.get_xticks()) == [0, 10, 15, 20, 30, 40]
+
+
+def test_claims_are_about_the_printed_noise_levels(between):
+    """Tests that a level which is not in the paper is not counted."""
+    assert claim(between, "q-loss at most the printed").run == 2
 
 
 # ---- figures ---------------------------------------------------------------------------------------------
@@ -336,6 +397,20 @@ def test_circles_of_extreme_counts(found):
     assert distance == pytest.approx(abs(r - s) if found.both else r + s)
 
 
+def test_figures_without_matplotlib_say_what_to_install(made_up, monkeypatch):
+    """Tests the sentence of every figure."""
+    for name in [one for one in sys.modules if one.split(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for draw in (
+        lambda: figures.draw_errors(made_up, ("q-loss",)),
+        lambda: figures.draw_risk(made_up),
+        lambda: venn.draw_venn(made_up, "q-loss"),
+    ):
+        with pytest.raises(InvalidInput, match="pip install"):
+            draw()
+
+
 # ---- pages -----------------------------------------------------------------------------------------------
 
 
@@ -378,3 +453,35 @@ def test_a_page_of_a_partial_run(tmp_path):
     assert "was not recorded" in text
     assert "covertype: test error" not in text
     assert "Flipped labels" not in text
+
+
+def test_cells_stand_in_a_table_of_their_own(folder, made_up):
+    """Tests the row of a cell of either protocol, and that every cell has one."""
+    with (folder / "cells.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    keys = ("dataset", "noise_percent", "protocol", "method")
+    found = {tuple(row[key] for key in keys): row for row in rows}
+    assert len(found) == len(rows) == len(made_up.cells) == 6 * 5 * 3 * 12
+    assert list(dict.fromkeys(row["dataset"] for row in rows)) == list(printed.DATASETS)
+    cell = made_up.cell("covertype", 40, "q-loss")
+    assert list(found["covertype", "40", "paper", "q-loss"].items())[4:] == [
+        ("test_error_percent", "31.6934"), ("std", str(round(cell.std, 4))), ("folds", "4"),
+        ("q_neg", "-0.5"), ("q_pos", "-0.5"), ("lam", "0.000126"), ("t", ""), ("interval", "per weight"),
+        ("train_rows", "366037"), ("printed_error_percent", "31.6934"), ("printed_std", "0.917"),
+    ]  # fmt: skip
+    assert list(found["covertype", "40", "honest-known", "t-logistic"].values())[5:] == [
+        "", "1", "", "", "0.000126", "1.5", "", "366037", "", "",
+    ]  # fmt: skip
+    assert found["covertype", "40", "paper", "boosting"]["printed_std"] == ""
+
+
+def test_cells_are_sorted_by_data_set_and_noise():
+    """Tests that the order of calls does not matter."""
+    run = small_run(
+        {("web8", 20, "q-loss"): [1.0], ("web8", 0, "q-loss"): [1 / 3], ("adult9", 40, "q-loss"): [2]}
+    )
+    rows = list(cells_table.cell_rows(run))
+    assert [(row["dataset"], row["noise_percent"]) for row in rows] == [
+        ("adult9", 40), ("web8", 0), ("web8", 20),
+    ]  # fmt: skip
+    assert rows[1]["test_error_percent"] == 0.3333

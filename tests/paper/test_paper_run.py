@@ -12,14 +12,17 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+from made_up_run import write_made_up_run
 
 from lns import cli
 from lns.datasets import remote
+from lns.paper import origin
 from lns.paper import run as paper
 from lns.paper.cache import OF_KIND, Cache, fingerprint
 from lns.paper.experiment import CLEANLAB, CLEANLAB_BEST, Cell, Effort
@@ -174,6 +177,9 @@ def result_of(unit):
     """A made-up answer: the error of a setting is a number that only its values decide."""
     if unit.kind == "rates":
         return {"negative": 0.2, "positive": 0.0}
+    if unit.kind == "risk":
+        about = {"dataset": unit.source.name, "noise_percent": unit.noise_percent}
+        return {"steps": [{"loss": "square", **about, "step": 0, "training_error_percent": 1, "risk": 1}]}
     if unit.kind == "cleanlab":
         found = {"injected": 10, "flagged": 8, "train_rows": 900}
         return {"ways": [{**found, "way": "default", "both": 5}, {**found, "way": "other", "both": 6}]}
@@ -271,6 +277,7 @@ def test_offline_without_data_is_one_sentence(tmp_path, monkeypatch, capsys):
     def offline(url, timeout):
         raise URLError("network is down")
 
+    monkeypatch.setattr(origin, "EXTRA", ())
     monkeypatch.setattr(remote, "urlopen", offline)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("LNS_DATA_DIR", raising=False)
@@ -282,6 +289,139 @@ def test_offline_without_data_is_one_sentence(tmp_path, monkeypatch, capsys):
     assert str(tmp_path) in said
     assert said.count("\n") == 1
     assert not (out / "folds.csv").exists()
+
+
+@pytest.fixture
+def made_up_work(monkeypatch):
+    """Runs whose units are answered at once, with made-up results."""
+
+    def submit(unit):
+        future: Future = Future()
+        future.set_result(result_of(unit))
+        return future
+
+    @contextmanager
+    def workers(*_):
+        yield submit
+
+    monkeypatch.setattr(origin, "EXTRA", ())
+    monkeypatch.setattr(paper, "open_workers", workers)
+
+
+def test_the_page_grows_with_every_data_set(tmp_path, monkeypatch, made_up_work):
+    """Tests that it is written after each data set, with the risks from the beginning, and its call noted."""
+    found = []
+
+    def look(out):
+        calls = json.loads((out / "run.json").read_text())["calls"]
+        found.append(
+            (
+                {row["dataset"] for row in table(out / "folds.csv")},
+                {row["dataset"] for row in table(out / "risk.csv")},
+                [call["dataset"] for call in calls],
+            )
+        )
+
+    monkeypatch.setattr(paper, "write_page", look)
+    options = {"out": tmp_path, "effort": Effort(2, 20_000, True)}
+    paper.run(paper.Options(**options, datasets=("mease-wyner", "long-servedio"), noises=(15,)))
+    both = {"long-servedio", "mease-wyner"}
+    assert found == [
+        ({"mease-wyner"}, both, ["mease-wyner"]),
+        (both, both, ["mease-wyner", "long-servedio"]),
+    ]
+    paper.run(paper.Options(**options, datasets=("mease-wyner",), noises=(20,)))
+    rows = {(row["dataset"], row["noise_percent"]) for row in table(tmp_path / "folds.csv")}
+    assert rows == {("mease-wyner", "15"), ("long-servedio", "15"), ("mease-wyner", "20")}
+
+
+def test_the_commit_is_that_of_the_beginning(tmp_path, monkeypatch, made_up_work):
+    """Tests that a checkout which changes during the run does not change what is noted."""
+    heads = ["before"]
+    monkeypatch.setattr(origin, "commit", lambda home: heads[-1])
+    monkeypatch.setattr(paper, "write_page", lambda out: heads.append("after"))
+    names = ("mease-wyner", "long-servedio")
+    paper.run(paper.Options(out=tmp_path, datasets=names, noises=(0,), effort=Effort(2, 20_000, True)))
+    calls = json.loads((tmp_path / "run.json").read_text())["calls"]
+    assert [call["commits"] for call in calls] == [["before"], ["before"]]
+
+
+FOLDS = "dataset,noise_percent,protocol,method,fold,test_error_percent,q_neg,q_pos,lam,t,interval,objective"
+FLIPS = "dataset,noise_percent,method,injected,flagged,both,train_rows\n"
+CALL = {
+    "dataset": "web8", "noise_percent": [0], "command": "x", "seed": 0, "commits": [], "wall_seconds": 1,
+    "workers": 1, "folds": 3, "rows_for_choice": 1, "quick": True, "estimated_rates": {}, "flipped": {},
+    "versions": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("folds.csv", "", "no column 'dataset'"),
+        ("folds.csv", "a,b\n1,2\n", "no column 'dataset'"),
+        ("folds.csv", FOLDS, "no column 'train_rows'"),
+        ("folds.csv", f"{FOLDS},train_rows,seconds\nweb8,0,pap", "line 2 has too many or too few fields"),
+        ("folds.csv", f"{FOLDS},train_rows,seconds\niris,0,paper" + "," * 11, "'iris' is no data set"),
+        ("folds.csv", f"{FOLDS},train_rows,seconds\nweb8,x,paper" + "," * 11, "is damaged"),
+        ("folds.csv", b"\xff\xfe\x00", "is damaged"),
+        ("folds.csv", None, "cannot be read"),
+        ("flips.csv", "dataset,noise_percent\n", "no column 'method'"),
+        ("flips.csv", f"{FLIPS}web8,20,cleanlab,1,2,3\n", "line 2 has too many or too few fields"),
+        ("flips.csv", f"{FLIPS}web8,20,cleanlab,1,2,3,4,5\n", "line 2 has too many or too few fields"),
+        ("flips.csv", f"{FLIPS}web8,20,cleanlab,1,2,three,4\n", "'three'"),
+        ("risk.csv", "step\n1\n", "no column 'loss'"),
+        ("run.json", "", "is damaged"),
+        ("run.json", "[]", "no list 'calls'"),
+        ("run.json", '{"seed": 0}', "no list 'calls'"),
+        ("run.json", '{"calls": {}}', "no list 'calls'"),
+        ("run.json", '{"calls": [1]}', "a call is not an object"),
+        ("run.json", '{"calls": [{}]}', "no proper 'dataset'"),
+        ("run.json", json.dumps({"calls": [{**CALL, "noise_percent": 0}]}), "no proper 'noise_percent'"),
+        ("run.json", json.dumps({"calls": [{**CALL, "versions": None}]}), "no proper 'versions'"),
+        ("run.json", json.dumps({"calls": [{**CALL, "dataset": "iris"}]}), "'iris' is no data set"),
+        ("cache", "", "cache is not a folder"),
+        ("figures", "", "figures is not a folder"),
+    ],
+)
+def test_foreign_and_damaged_files_are_named_before_work_begins(
+    name, content, says, tmp_path, monkeypatch, capsys
+):
+    """Tests that a file which cannot be added to is named, with what to do, and stays as it is."""
+
+    def never(*args):
+        raise AssertionError("this comes later")
+
+    monkeypatch.setattr(origin, "EXTRA", ())
+    monkeypatch.setattr(paper, "sheet", never)
+    monkeypatch.setattr(paper, "open_workers", never)
+    path = tmp_path / name
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        before = path.read_bytes()
+    assert cli.main(["paper", "--dataset", "long-servedio", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert str(path) in said
+    assert "move it away or give another --out" in said
+    assert said.count("\n") == 1
+    assert content is None or path.read_bytes() == before
+
+
+def test_the_files_of_a_run_are_accepted(tmp_path, monkeypatch, made_up_work):
+    """Tests that a call adds to the files of earlier ones, and keeps what they have noted."""
+    monkeypatch.setattr(paper, "write_page", lambda out: None)
+    out = write_made_up_run(tmp_path, ("web8",), (0, 20))
+    before = table(out / "folds.csv")
+    effort = Effort(2, 20_000, True)
+    paper.run(paper.Options(out=out, datasets=("long-servedio",), noises=(20,), effort=effort))
+    after = table(out / "folds.csv")
+    assert after[: len(before)] == before
+    assert {row["dataset"] for row in after[len(before) :]} == {"long-servedio"}
+    calls = json.loads((out / "run.json").read_text())["calls"]
+    assert [call["dataset"] for call in calls] == ["web8", "long-servedio"]
 
 
 def start(out, *more):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lns.errors import DataError
+from lns.paper.run_files import read_calls, read_table, reading
 
 COLUMNS = (
     "dataset", "noise_percent", "protocol", "method", "fold", "test_error_percent", "q_neg", "q_pos", "lam",
     "t", "interval", "objective", "train_rows", "seconds",
 )  # fmt: skip
+FLIP_COLUMNS = ("dataset", "noise_percent", "method", "injected", "flagged", "both", "train_rows")
+RISK_COLUMNS = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
+SETTING = ("q_neg", "q_pos", "lam", "t", "interval")
+FIGURES = "figures"  # the folder of the pictures
 Key: TypeAlias = tuple[str, int, str, str]
 
 
@@ -80,6 +82,11 @@ class Run:
     risk: dict[tuple[str, int, str], list[Step]]
     calls: list[dict[str, Any]]
 
+    @property
+    def noises(self) -> list[int]:
+        """The noise levels in %, of whichever data set, from low to high."""
+        return sorted({noise for _, noise, _, _ in self.cells})
+
     def cell(self, dataset: str, noise: int, method: str, protocol: str = "paper") -> Cell | None:
         """One cell, or none if it was not run."""
         return self.cells.get((dataset, noise, protocol, method))
@@ -91,62 +98,57 @@ class Run:
 
 
 def read(out: Path) -> Run:
-    """Read the folder of a run; flips, risks and facts about the run may be missing.
+    """Read the folder of a run; any of its files may be missing.
 
     Raises
     ------
     DataError
-        If there are no folds, or a file is not what a run writes.
+        If a file is not what a run writes.
     """
-    rows = _table(out / "folds.csv", COLUMNS)
-    if rows is None:
-        raise DataError(
-            f"There is no folds.csv in {out}: give the folder that 'lns paper --out' has written."
-        )
+    return Run(
+        _read_cells(out / "folds.csv"),
+        _read_flips(out / "flips.csv"),
+        _read_risk(out / "risk.csv"),
+        read_calls(out / "run.json"),
+    )
+
+
+def _read_cells(path: Path) -> dict[Key, Cell]:
     groups: dict[Key, list[dict[str, str]]] = {}
-    try:
-        for row in rows:
+    with reading(path):
+        for row in read_table(path, COLUMNS):
             key = (row["dataset"], int(row["noise_percent"]), row["protocol"], row["method"])
             groups.setdefault(key, []).append(row)
-        cells = {key: _cell(key, group) for key, group in groups.items()}
-        flips = {
-            (row["dataset"], int(row["noise_percent"]), row["method"]): Flips(
-                *(int(row[name]) for name in Flips._fields)
-            )
-            for row in _table(out / "flips.csv", ("dataset", "noise_percent", "method", *Flips._fields)) or []
-        }
-        risk: dict[tuple[str, int, str], list[Step]] = {}
-        columns = ("loss", "dataset", "noise_percent", "step", "training_error_percent", "risk")
-        for row in sorted(_table(out / "risk.csv", columns) or [], key=lambda row: int(row["step"])):
-            key_of_risk = (row["dataset"], int(row["noise_percent"]), row["loss"])
-            step = Step(float(row["risk"]), float(row["training_error_percent"]))
-            risk.setdefault(key_of_risk, []).append(step)
-        facts = out / "run.json"
-        calls = json.loads(facts.read_text(encoding="utf-8"))["calls"] if facts.exists() else []
-    except (KeyError, ValueError) as error:
-        raise DataError(f"A file of the run in {out} is damaged: {error}.") from error
-    return Run(cells, flips, risk, calls)
-
-
-def _table(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]] | None:
-    if not path.exists():
-        return None
-    with path.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        missing = [name for name in columns if name not in (reader.fieldnames or ())]
-        if missing:
-            raise DataError(f"{path} has no column {missing[0]!r}: it was not written by this version.")
-        return list(reader)
+        return {key: _cell(key, group) for key, group in groups.items()}
 
 
 def _cell(key: Key, rows: list[dict[str, str]]) -> Cell:
-    names = ("q_neg", "q_pos", "lam", "t", "interval")
     errors = {row["fold"]: float(row["test_error_percent"]) for row in rows}
     if len(errors) < len(rows):
         raise ValueError(f"{key} has a fold twice")
     return Cell(
         errors,
-        {name: rows[0][name] for name in names if rows[0][name]},
+        {name: rows[0][name] for name in SETTING if rows[0][name]},
         min(int(row["train_rows"]) for row in rows),
         sum(float(row["seconds"] or 0.0) for row in rows),
     )
+
+
+def _read_flips(path: Path) -> dict[tuple[str, int, str], Flips]:
+    with reading(path):
+        return {
+            (row["dataset"], int(row["noise_percent"]), row["method"]): Flips(
+                *(int(row[name]) for name in Flips._fields)
+            )
+            for row in read_table(path, FLIP_COLUMNS)
+        }
+
+
+def _read_risk(path: Path) -> dict[tuple[str, int, str], list[Step]]:
+    risk: dict[tuple[str, int, str], list[Step]] = {}
+    with reading(path):
+        for row in sorted(read_table(path, RISK_COLUMNS), key=lambda row: int(row["step"])):
+            key = (row["dataset"], int(row["noise_percent"]), row["loss"])
+            step = Step(float(row["risk"]), float(row["training_error_percent"]))
+            risk.setdefault(key, []).append(step)
+    return risk

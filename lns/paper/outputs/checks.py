@@ -20,7 +20,7 @@ LIMITS = {
     "adult9": 16.0,
     "web8": 1.9,
 }
-COVERTYPE = {0: 21.9, 10: 22.1, 20: 22.9, 30: 25.22, 40: 31.7}  # as printed, rounded up
+COVERTYPE = {0: 21.9, 10: 22.1, 20: 22.9, 30: 25.2206, 40: 31.7}  # the printed errors, not below them
 COVERTYPE_ROWS = 406_708  # 70 % of all; a fold trains on those it does not test
 EASY = ("long-servedio", "mease-wyner", "mushrooms", "web8")
 

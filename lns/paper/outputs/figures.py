@@ -35,9 +35,10 @@ STYLES = {
 
 def draw_errors(run: Run, methods: Sequence[str]) -> Figure:
     """Test error against noise, a panel for every data set: ours solid with error bars, printed dashed."""
+    figure = new_figure(figsize=(11, 12), layout="constrained")
+    # After the figure, which says what to install where matplotlib is missing.
     from matplotlib.lines import Line2D
 
-    figure = new_figure(figsize=(11, 12), layout="constrained")
     panels = figure.subplots(3, 2)
     shown = {}
     any_printed = False
@@ -56,7 +57,7 @@ def draw_errors(run: Run, methods: Sequence[str]) -> Figure:
                     linewidth=1.4 if strong else 0.8,
                     alpha=0.6,
                 )
-            cells = {noise: cell for noise in printed.NOISES if (cell := run.cell(dataset, noise, method))}
+            cells = {noise: cell for noise in run.noises if (cell := run.cell(dataset, noise, method))}
             if cells:
                 shown[method] = Line2D([], [], color=colour, marker=mark, label=method)
                 means, bars = zip(*((cell.mean, cell.std) for cell in cells.values()), strict=True)
@@ -65,7 +66,7 @@ def draw_errors(run: Run, methods: Sequence[str]) -> Figure:
                     linewidth=2.2 if strong else 1.1, elinewidth=0.8, capsize=2.5, zorder=3 if strong else 2,
                 )  # fmt: skip
         axes.set_title(title)
-        axes.set_xticks(printed.NOISES)
+        axes.set_xticks(sorted({*printed.NOISES, *run.noises}))
         axes.set_ylim(bottom=0 if axes.get_ylim()[0] < 5 else None)
         _tidy(axes)
     for axes in panels[-1]:

@@ -9,8 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lns.errors import DataError
 from lns.files import write_text
 from lns.paper.outputs import cells, tables, words
+from lns.paper.outputs.cells import FIGURES
+from lns.paper.outputs.cells_table import write_cells
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, check
 from lns.paper.outputs.figures import draw_errors, draw_risk
 from lns.paper.outputs.table import Table
@@ -20,7 +23,6 @@ from lns.pictures import save
 from lns.report import html
 
 TITLE = "Robust classification with q-loss: the paper's experiments, run again"
-FIGURES = "figures"
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,21 @@ class Section:
 
 
 def write(out: Path) -> None:
-    """Write ``results.md``, ``results.html`` and the pictures into the folder of a run.
+    """Write ``results.md``, ``results.html``, ``cells.csv`` and the pictures into the folder of a run.
 
     Raises
     ------
     DataError
-        If the folder holds no run.
+        If the folder holds no run, or a damaged one.
     InvalidInput
         If matplotlib is missing.
     """
     run = cells.read(out)
+    if not run.cells:
+        raise DataError(
+            f"There is no folds.csv with rows in {out}: give the folder that 'lns paper --out' has written."
+        )
+    write_cells(run, out / "cells.csv")
     sections = list(_sections(run))
     (out / FIGURES).mkdir(exist_ok=True)
     for section in sections:

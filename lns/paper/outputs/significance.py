@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lns.paper import printed
 from lns.paper.outputs.cells import Run
 from lns.paper.rivals import RIVALS
 
@@ -30,7 +29,7 @@ class Comparison(NamedTuple):
 def closest_convex(run: Run, dataset: str) -> str | None:
     """The convex rival with the lowest error over all noise levels of this run."""
     sums = {
-        name: [run.mean(dataset, noise, name) for noise in printed.NOISES]
+        name: [run.mean(dataset, noise, name) for noise in run.noises]
         for name, rival in RIVALS.items()
         if rival.convex
     }

@@ -22,7 +22,6 @@ PROTOCOLS = {
     "honest-estimated": "honest, rates estimated",
 }
 NOTHING = "–"
-_NOISE_HEAD = tuple(f"{noise} % noise" for noise in printed.NOISES)
 
 
 def datasets_of(run: Run) -> list[str]:
@@ -42,7 +41,7 @@ def calls_table(run: Run) -> Table:
             (
                 printed.DATASETS[dataset], ", ".join(map(str, noises)), call["command"], str(call["seed"]),
                 ", ".join(call["commits"]), duration(float(call["wall_seconds"])), str(call["workers"]),
-                " to ".join(count(one) for one in sorted({min(trained), max(trained)})),
+                " to ".join(map(count, sorted({min(trained), max(trained)}))) if trained else NOTHING,
                 ", ".join(f"{package} {version}" for package, version in call["versions"].items()),
             )
         )  # fmt: skip
@@ -130,7 +129,7 @@ def misses_table(checks: Iterable[Check]) -> Table | None:
 def errors_table(run: Run, dataset: str) -> Table:
     """Test errors under the paper's protocol: ours, and the printed one in brackets."""
     lowest = {}
-    for noise in printed.NOISES:
+    for noise in run.noises:
         means = (run.mean(dataset, noise, method) for method in (ONE_Q, TWO_Q, *RIVALS))
         lowest[noise] = min((one for one in means if one is not None), default=0.0)
 
@@ -144,10 +143,10 @@ def errors_table(run: Run, dataset: str) -> Table:
 
     methods = [
         method for method in METHODS
-        if method in RIVALS or any(run.cell(dataset, noise, method) for noise in printed.NOISES)
+        if method in RIVALS or any(run.cell(dataset, noise, method) for noise in run.noises)
     ]  # fmt: skip
-    rows = [(method, *(entry(noise, method) for noise in printed.NOISES)) for method in methods]
-    return Table(f"{printed.DATASETS[dataset]}: test error in %", ("method", *_NOISE_HEAD), rows)
+    rows = [(method, *(entry(noise, method) for noise in run.noises)) for method in methods]
+    return Table(f"{printed.DATASETS[dataset]}: test error in %", ("method", *_noise_head(run)), rows)
 
 
 def protocols_table(run: Run) -> Table | None:
@@ -157,12 +156,14 @@ def protocols_table(run: Run) -> Table | None:
         for dataset in datasets_of(run)
         for method in (ONE_Q, TWO_Q)
         for name, words in PROTOCOLS.items()
-        if any(run.cell(dataset, noise, method, name) for noise in printed.NOISES)
+        if any(run.cell(dataset, noise, method, name) for noise in run.noises)
     ]  # fmt: skip
     if all(row[2] == PROTOCOLS["paper"] for row in rows):
         return None
     return Table(
-        "q-loss under both protocols: test error in %", ("data set", "method", "protocol", *_NOISE_HEAD), rows
+        "q-loss under both protocols: test error in %",
+        ("data set", "method", "protocol", *_noise_head(run)),
+        rows,
     )
 
 
@@ -173,26 +174,30 @@ def honest_table(run: Run) -> Table | None:
         for dataset in datasets_of(run)
         for method in METHODS
         for name, words in PROTOCOLS.items()
-        if name != "paper" and any(run.cell(dataset, noise, method, name) for noise in printed.NOISES)
+        if name != "paper" and any(run.cell(dataset, noise, method, name) for noise in run.noises)
     ]  # fmt: skip
     if not rows:
         return None
-    return Table("Honest protocol: test error in %", ("data set", "method", "choice", *_NOISE_HEAD), rows)
+    return Table(
+        "Honest protocol: test error in %", ("data set", "method", "choice", *_noise_head(run)), rows
+    )
 
 
 def settings_table(run: Run, dataset: str) -> Table:
     """The hyper-parameters chosen under the paper's protocol; printed ones in brackets."""
     rows = []
     for method in METHODS:
-        cells = {noise: run.cell(dataset, noise, method) for noise in printed.NOISES}
+        cells = {noise: run.cell(dataset, noise, method) for noise in run.noises}
         for name, words in (("q", "q"), ("lam", "λ"), ("t", "t"), ("interval", "intervals")):
             entries = {noise: _setting(cell, name) for noise, cell in cells.items()}
             if not any(entries.values()):
                 continue
-            known = {noise: _printed_setting(name, dataset, method, noise) for noise in printed.NOISES}
-            joined = (f"{entries[noise] or NOTHING}{known[noise]}" for noise in printed.NOISES)
+            known = {noise: _printed_setting(name, dataset, method, noise) for noise in run.noises}
+            joined = (f"{entries[noise] or NOTHING}{known[noise]}" for noise in run.noises)
             rows.append((method, words, *joined))
-    return Table(f"{printed.DATASETS[dataset]}: chosen settings", ("method", "setting", *_NOISE_HEAD), rows)
+    return Table(
+        f"{printed.DATASETS[dataset]}: chosen settings", ("method", "setting", *_noise_head(run)), rows
+    )
 
 
 def significance_table(run: Run) -> Table | None:
@@ -203,18 +208,18 @@ def significance_table(run: Run) -> Table | None:
         if rival is None:
             continue
         entries = []
-        for noise in printed.NOISES:
+        for noise in run.noises:
             found = significance.compare(run, dataset, noise, rival)
-            theirs = "Y" if printed.significant()[dataset, noise] else "N"
+            theirs = printed.significant().get((dataset, noise))
+            known = "" if theirs is None else f" ({'Y' if theirs else 'N'})"
             if found is None:
-                entries.append(f"{NOTHING} ({theirs})")
+                entries.append(NOTHING + known)
                 continue
             ours = "Y" if found.significant else "N"
-            entries.append(
-                f"{ours}: {found.difference:+.2f}, p = {found.p:.2g} ({theirs})".replace("-", "−", 1)
-            )
+            words = f"{ours}: {found.difference:+.2f}, p = {found.p:.2g}".replace("-", "−", 1)
+            entries.append(words + known)
         rows.append((printed.DATASETS[dataset], rival, printed.closest_convex()[dataset], *entries))
-    head = ("data set", "closest convex rival here", "in the paper", *_NOISE_HEAD)
+    head = ("data set", "closest convex rival here", "in the paper", *_noise_head(run))
     return Table("Paired t-tests of q-loss against the closest convex rival", head, rows) if rows else None
 
 
@@ -222,7 +227,7 @@ def flips_table(run: Run) -> Table | None:
     """Injected and flagged labels."""
     rows = []
     for dataset in printed.DATASETS:
-        for noise in printed.NOISES:
+        for noise in sorted({key[1] for key in run.flips}):
             for method in FLAGGERS:
                 found = run.flips.get((dataset, noise, method))
                 if found is None:
@@ -246,8 +251,12 @@ def flips_table(run: Run) -> Table | None:
     return Table("Flipped labels found", head, rows) if rows else None
 
 
+def _noise_head(run: Run) -> tuple[str, ...]:
+    return tuple(f"{noise} % noise" for noise in run.noises)
+
+
 def _errors(run: Run, dataset: str, method: str, protocol: str) -> list[str]:
-    return [_error(run.cell(dataset, noise, method, protocol)) for noise in printed.NOISES]
+    return [_error(run.cell(dataset, noise, method, protocol)) for noise in run.noises]
 
 
 def _error(cell: Cell | None) -> str:
@@ -270,9 +279,9 @@ def _setting(cell: Cell | None, name: str) -> str:
 def _printed_setting(name: str, dataset: str, method: str, noise: int) -> str:
     value = None
     if name == "q" and method == ONE_Q:
-        value = printed.q()[dataset, noise]
+        value = printed.q().get((dataset, noise))
     elif name == "t" and method == "t-logistic":
-        value = printed.t()[dataset, noise]
+        value = printed.t().get((dataset, noise))
     elif name == "lam":
         value = printed.lam().get((dataset, method, noise))
     return "" if value is None else f" ({plain(value, 3)})"

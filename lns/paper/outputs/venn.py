@@ -20,10 +20,11 @@ INJECTED, FLAGGED, BOTH = "#7aa6d8", "#c9c9c9", "#f28e2b"  # what was recovered 
 
 def draw_venn(run: Run, method: str) -> Figure:
     """A diagram for every data set and noise level at which a method's flags were counted."""
-    from matplotlib.patches import Patch
-
     noises = sorted({noise for _, noise, name in run.flips if name == method})
     figure = new_figure(figsize=(2.5 * len(printed.DATASETS), 2.7 * len(noises) + 0.5), layout="constrained")
+    # After the figure, which says what to install where matplotlib is missing.
+    from matplotlib.patches import Patch
+
     panels = figure.subplots(len(noises), len(printed.DATASETS), squeeze=False)
     for line, noise in zip(panels, noises, strict=True):
         for axes, (dataset, title) in zip(line, printed.DATASETS.items(), strict=True):
