@@ -27,7 +27,7 @@ from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit
 Q_METHODS = (Q_LOSS, Q_PER_CLASS)
 OTHERS = {**RIVALS, **TODAY}
 FLIPS = "flips"
-KEPT = 2  # settings of q-loss that are trained on every fold
+KEPT = 2  # settings of q-loss that are trained on every fold of large sets
 FINALISTS = {name: 4 if name in RIVALS else 2 for name in OTHERS}  # trained on all rows of large sets
 CLEANLAB, CLEANLAB_BEST = "cleanlab", "cleanlab, best of ten"  # its defaults; what the truth would choose
 
@@ -61,8 +61,8 @@ class Cell:
     """A data set at one noise level, in four steps.
 
     Settings are compared on some folds and rows. The best of them, by clean errors for the paper's protocol
-    and by noisy ones for the honest protocol, are trained on these folds. The best of the former are trained
-    on the other folds, too; the best of the latter on all of the 70 %, and scored on the rest.
+    and by noisy ones for the honest protocol, are trained on these folds. The best of the former (all of small
+    sets) are trained on the other folds, too; the best of the latter on all of the 70 %, and scored on the rest.
 
     Parameters
     ----------
@@ -175,8 +175,9 @@ class Cell:
     # ---- the third step --------------------------------------------------------------------------------
 
     def kept(self, method: str) -> list[Summary]:
-        """What stays for the paper's protocol."""
-        return best(self.shortlisted[method], by_clean_error, KEPT)
+        """What stays for the paper's protocol; where training is quick, all."""
+        shortlisted = self.shortlisted[method]
+        return best(shortlisted, by_clean_error, KEPT if self.is_large else len(shortlisted))
 
     def third(self) -> list[Unit]:
         """Train the best on the other folds."""
