@@ -61,8 +61,9 @@ class Cell:
     """A data set at one noise level, in four steps.
 
     Settings are compared on some folds and rows. The best of them, by clean errors for the paper's protocol
-    and by noisy ones for the honest protocol, are trained on these folds. The best of the former (all of small
-    sets) are trained on the other folds, too; the best of the latter on all of the 70 %, and scored on the rest.
+    and by noisy ones for the honest protocol, are trained on these folds. The best of the former (of small
+    sets all) are trained on the other folds, too; the best of the latter on all of the 70 %, and scored on
+    the rest.
 
     Parameters
     ----------
