@@ -69,4 +69,7 @@ REASONS = {
         of them within two standard deviations. Another width of the smoothing changes little. The
         paper's draw was easier, or its noise lower.
         """),
+    ("mushrooms", "logistic"): _line("""
+        It depends on the draw: 3.6 to 5.7 % at 40 % noise on four draws.
+        """),
 }
