@@ -21,16 +21,23 @@ INJECTED, FLAGGED, BOTH = "#7aa6d8", "#c9c9c9", "#f28e2b"  # what was recovered 
 def draw_venn(run: Run, method: str) -> Figure:
     """A diagram for every data set and noise level at which a method's flags were counted."""
     noises = sorted({noise for _, noise, name in run.flips if name == method})
-    figure = new_figure(figsize=(2.5 * len(printed.DATASETS), 2.7 * len(noises) + 0.5), layout="constrained")
+    datasets = [name for name in printed.DATASETS if any(key[0] == name for key in run.flips)]
+    figure = new_figure(
+        figsize=(max(6.5, 2.5 * len(datasets)), 2.9 * len(noises) + 0.5), layout="constrained"
+    )
     # After the figure, which says what to install where matplotlib is missing.
     from matplotlib.patches import Patch
 
-    panels = figure.subplots(len(noises), len(printed.DATASETS), squeeze=False)
+    panels = figure.subplots(len(noises), len(datasets), squeeze=False)
     for line, noise in zip(panels, noises, strict=True):
-        for axes, (dataset, title) in zip(line, printed.DATASETS.items(), strict=True):
+        for axes, dataset in zip(line, datasets, strict=True):
             axes.set_axis_off()
             axes.set_aspect("equal")
-            axes.set_title(f"{title}, {noise} %", fontsize=10)
+            axes.set_xlim(-0.55, 0.55)
+            axes.set_ylim(-0.68, 0.66)
+            axes.text(
+                0, 0.59, f"{printed.DATASETS[dataset]}, {noise} %", ha="center", va="center", fontsize=10
+            )
             found = run.flips.get((dataset, noise, method))
             if found is not None:
                 _diagram(axes, found)
@@ -79,8 +86,6 @@ def _diagram(axes: Any, found: Flips) -> None:
     overlap.set_clip_path(Circle(right, s, transform=axes.transData))
     for place, radius in ((left, r), (right, s)):
         axes.add_patch(Circle(place, radius, fill=False, color="#444444", linewidth=0.8))
-    axes.set_xlim(-0.55, 0.55)
-    axes.set_ylim(-0.68, 0.52)
     missed, extra = found.injected - found.both, found.flagged - found.both
     words = f"{count(missed)}  |  {count(found.both)}  |  {count(extra)}"
     axes.text(0, -0.62, words, ha="center", va="center", fontsize=9)
