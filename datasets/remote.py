@@ -99,7 +99,7 @@ def check_content(path: Path, remote: Remote) -> None:
     DataError
         If the file cannot be read, is truncated or has another content.
     """
-    with open_content(path) as content:
+    with open_content(path, remote.urls[0]) as content:
         found = _digest(content)
     if found != remote.sha256:
         raise DataError(

@@ -37,8 +37,8 @@ def decompressed(stream: BinaryIO) -> BinaryIO:
 
 
 @contextmanager
-def open_content(path: Path) -> Iterator[BinaryIO]:
-    """Open the content of a file, compressed or not.
+def open_content(path: Path, source: str = "") -> Iterator[BinaryIO]:
+    """Open the content of a file, compressed or not; `source` is where it can be got from.
 
     Raises
     ------
@@ -46,11 +46,12 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         If the file cannot be opened, is truncated or is damaged; also for what is read later in the
         ``with`` block.
     """
+    again = f" from {source}" if source else ""
     try:
         with path.open("rb") as raw, decompressed(raw) as content:
             yield content
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"The file {path} is truncated or damaged ({error}): get it again.") from error
+        raise DataError(f"The file {path} is truncated or damaged ({error}): get it again{again}.") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"The file {path} cannot be read: {reason}.") from error

@@ -17,21 +17,23 @@ from lns.files import write_text
 from lns.paper import origin
 from lns.paper.units import Unit
 
-# Folders and modules whose code can change a result; the others only move or show it.
+# Folders and modules whose code can change a result; the others only move or show it. What readers of data
+# give is in the fingerprint of the data.
 OF_ALL = (
-    "cross_fit.py", "datasets", "flip_rates.py", "grid.py", "kernels.py", "matrix.py", "paper/folds.py",
-    "paper/scores.py", "paper/units.py", "problem.py", "state.py", "warm_start.py",
+    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "flip_rates.py", "grid.py",
+    "kernels.py", "matrix.py", "paper/folds.py", "paper/scores.py", "paper/units.py", "problem.py", "state.py",
+    "warm_start.py",
 )  # fmt: skip
 OF_SEARCH = (
     *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
-    "paper/paths.py", "paper/qloss.py", "paper/risk.py", "rounds.py", "select.py", "settings.py", "solvers",
+    "paper/paths.py", "paper/qloss.py", "rounds.py", "select.py", "settings.py", "solvers",
     "stop.py", "subproblem.py", "working_set.py",
 )  # fmt: skip
-OF_RIVALS = (*OF_ALL, "model.py", "paper/recovery.py", "paper/rivals")
+OF_RIVALS = (*OF_ALL, "model.py", "paper/rivals")
 OF_RATES = (*OF_ALL, "paper/protocols.py")
 OF_KIND = {
-    "choose": OF_SEARCH, "train": OF_SEARCH, "risk": OF_SEARCH, "rival": OF_RIVALS, "cleanlab": OF_RIVALS,
-    "rates": OF_RATES,
+    "choose": OF_SEARCH, "train": OF_SEARCH, "risk": (*OF_SEARCH, "paper/risk.py"), "rates": OF_RATES,
+    "rival": OF_RIVALS, "cleanlab": (*OF_RIVALS, "paper/recovery.py"),
 }  # fmt: skip
 
 

@@ -21,7 +21,11 @@ from lns.progress import Callbacks
 from lns.result import RoundRecord
 
 CASES = (("long-servedio", 20, "zero:1", -0.6), ("mease-wyner", 20, "zero:24", -0.3))
-LAM, STEPS, ROUNDS = 0.000126, 60, 60
+LAM, STEPS, ROUNDS = 0.000126, 60, 150
+
+
+# One neighbourhood a round, nothing around it: there is a way to look at before the end is reached.
+SMALL_STEPS = EngineParams(opening=0, polish=0, neighbourhoods=1)
 
 
 class _Solutions(Callbacks):
@@ -61,7 +65,7 @@ def trace(
     search = _Solutions()
     solve(
         problem_of(part, QSetting(q, q, LAM, interval), plan), time_limit=None, max_rounds=ROUNDS,
-        initial="random", seed=source.seed, workers=1, callbacks=[search], params=EngineParams(opening=0),
+        initial="random", seed=source.seed, workers=1, callbacks=[search], params=SMALL_STEPS,
     )  # fmt: skip
     return [
         {
