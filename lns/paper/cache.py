@@ -20,9 +20,9 @@ from lns.paper.units import Unit
 # Folders and modules whose code can change a result; the others only move or show it. What readers of data
 # give is in the fingerprint of the data.
 OF_ALL = (
-    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "flip_rates.py", "grid.py",
-    "kernels.py", "matrix.py", "paper/folds.py", "paper/scores.py", "paper/units.py", "problem.py", "state.py",
-    "warm_start.py",
+    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "flip_rates.py",
+    "grid.py", "kernels.py", "matrix.py", "paper/folds.py", "paper/scores.py", "paper/units.py", "problem.py",
+    "state.py", "warm_start.py",
 )  # fmt: skip
 OF_SEARCH = (
     *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
