@@ -27,8 +27,8 @@ from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit
 Q_METHODS = (Q_LOSS, Q_PER_CLASS)
 OTHERS = {**RIVALS, **TODAY}
 FLIPS = "flips"
-KEPT = 2  # settings of q-loss that are trained on every fold of large sets
-FINALISTS = {name: 4 if name in RIVALS else 2 for name in OTHERS}  # trained on all rows of large sets
+KEPT = 4  # settings that are trained on all rows of every fold of large sets
+FINALISTS = {name: KEPT if name in RIVALS else 2 for name in OTHERS}
 CLEANLAB, CLEANLAB_BEST = "cleanlab", "cleanlab, best of ten"  # its defaults; what the truth would choose
 
 

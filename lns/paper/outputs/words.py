@@ -13,8 +13,8 @@ some of the folds and rows. The best of them are trained there by the search; wh
 the end of a continuous path, the nearest levels to this end are a candidate, too ("rounded"). The
 best of them, trained on all rows of every fold, counts. Rivals have ten λ (t-logistic also ten t,
 cleanlab and SGD four λ, boosting one setting). Where a training fold has more rows than settings
-are compared on, only the two best of q-loss, the four best of a rival, and the two best of a method
-of today are trained on all of them.
+are compared on, only the four best of q-loss and of a rival, and the two best of a method of today
+are trained on all of them.
 """)
 NOT_RECORDED = "What it takes to get the same numbers was not recorded."
 CLAIMS = "Every claim is counted over the cells of this run. A cell is a data set at a noise level."
