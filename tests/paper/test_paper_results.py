@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from lns import cli
+from lns.paper import printed
 from lns.paper.outputs import cells, page
+from lns.paper.outputs.checks import ONE_Q, TWO_Q
+from lns.paper.rivals import RIVALS
 
 RESULTS = Path(__file__).parents[2] / "docs" / "paper-results"
 TABLES = ("folds.csv", "flips.csv", "risk.csv", "run.json")
@@ -47,3 +50,22 @@ def test_every_cell_has_a_call_behind_it(run):
 def test_a_data_set_took_two_hours_at_most(run):
     """Tests the wall times on the two workers of the run."""
     assert all(call["wall_seconds"] <= 7200 and call["workers"] == 2 for call in run.calls)
+
+
+def test_the_table_of_the_readme_is_from_these_results(run):
+    """Tests every number of the README's table of the paper's experiments."""
+    text = (RESULTS.parents[1] / "README.md").read_text("utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ") and " of seven rivals" in line]
+    (head,) = lines
+    rows = text.split(head)[1].split("\n\n")[0].splitlines()[2:]
+    assert len(rows) == len(printed.DATASETS)
+    for row, (dataset, title) in zip(rows, printed.DATASETS.items(), strict=True):
+        errors = [run.mean(dataset, 40, method) for method in RIVALS]
+        ours = [run.mean(dataset, 40, method) for method in (ONE_Q, TWO_Q)]
+        honest = run.mean(dataset, 40, TWO_Q, "honest-estimated")
+        theirs, _ = printed.errors()[dataset, ONE_Q, 40]
+        wanted = [min(errors), theirs, *ours, honest]
+        assert [cell.strip().strip("*") for cell in row.strip("|").split("|")] == [
+            title,
+            *(f"{one:.1f}" for one in wanted),
+        ]
