@@ -40,7 +40,7 @@ def test_every_cell_has_a_call_behind_it(run):
     for call in run.calls:
         program, *words = shlex.split(call["command"])
         assert program == "lns"
-        assert vars(cli.build_parser().parse_args(words))["command"] == "paper"
+        assert cli.build_parser().parse_args(words).parser.prog == "lns paper"
         assert call["commits"]
         assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in call["commits"])
     made = {(call["dataset"], noise) for call in run.calls for noise in call["noise_percent"]}
