@@ -8,6 +8,7 @@ from typing import Any
 
 from lns.flip_rates import FlipRates
 from lns.paper.folds import FOLDS, HELD_OUT, Fold, Source
+from lns.paper.outputs.cells import CLEANLAB, CLEANLAB_BEST, Flips
 from lns.paper.plans import Plan, QSetting
 from lns.paper.protocols import (
     ESTIMATED,
@@ -29,7 +30,6 @@ OTHERS = {**RIVALS, **TODAY}
 FLIPS = "flips"
 KEPT = 4  # settings that are trained on all rows of every fold of large sets
 FINALISTS = {name: KEPT if name in RIVALS else 2 for name in OTHERS}
-CLEANLAB, CLEANLAB_BEST = "cleanlab", "cleanlab, best of ten"  # its defaults; what the truth would choose
 
 
 @dataclass(frozen=True)
@@ -236,8 +236,9 @@ class Cell:
         flips = []
         for unit, result in zip(units, results, strict=True):
             if unit.kind == "cleanlab":
-                flips.append(self._flips(CLEANLAB, result["ways"][0]))
-                flips.append(self._flips(CLEANLAB_BEST, max(result["ways"], key=_f1)))
+                ways = [Flips(*(way[name] for name in Flips._fields)) for way in result["ways"]]
+                flips.append(self._flips(CLEANLAB, ways[0]))
+                flips.append(self._flips(CLEANLAB_BEST, max(ways, key=lambda way: way.f1)))
         for method in (*Q_METHODS, *OTHERS):
             (chosen,) = best(self.trained[method], by_clean_error, 1)
             rows += [self._row(PAPER, method, fold, one) for fold, one in enumerate(chosen.scores)]
@@ -246,8 +247,7 @@ class Cell:
                 rows.append(self._row(protocol, method, HELD_OUT, one))
             if method in Q_METHODS and self.noise_percent:
                 one = held_out[method, key_of(self.honest(method, FLIPS))]
-                counts = {"injected": one.injected, "flagged": one.flagged, "both": one.found}
-                flips.append(self._flips(method, {**counts, "train_rows": one.train_rows}))
+                flips.append(self._flips(method, Flips(one.injected, one.flagged, one.found, one.train_rows)))
         return rows, flips
 
     def _row(self, protocol: str, method: str, fold: Fold, one: Score) -> dict[str, Any]:
@@ -260,10 +260,9 @@ class Cell:
             "objective": one.objective, "train_rows": one.train_rows, "seconds": round(one.seconds, 3),
         }  # fmt: skip
 
-    def _flips(self, method: str, counts: dict[str, Any]) -> dict[str, Any]:
-        names = ("injected", "flagged", "both", "train_rows")
+    def _flips(self, method: str, counts: Flips) -> dict[str, Any]:
         about = {"dataset": self.source.name, "noise_percent": self.noise_percent, "method": method}
-        return {**about, **{name: counts[name] for name in names}}
+        return {**about, **counts._asdict()}
 
 
 def _by_method(units: Iterable[Unit], results: Iterable[dict[str, Any]]) -> dict[str, list[Summary]]:
@@ -279,10 +278,6 @@ def _by_method(units: Iterable[Unit], results: Iterable[dict[str, Any]]) -> dict
         method: summaries(one for _, one in sorted(scores, key=lambda pair: int(pair[0])))
         for method, scores in found.items()
     }
-
-
-def _f1(counts: dict[str, Any]) -> float:
-    return 2 * counts["both"] / (counts["injected"] + counts["flagged"])
 
 
 def _distinct(settings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -159,6 +159,11 @@ PLANS = {
 }
 
 
+def plan_of(dataset: str, quick: bool) -> Plan:
+    """What is tried on a data set, or the third of it that ``--quick`` tries."""
+    return PLANS[dataset].coarse() if quick else PLANS[dataset]
+
+
 def width_of(interval: str) -> tuple[str, float]:
     """Kind and W of ``zero:W`` and ``uniform:W``."""
     kind, _, width = interval.partition(":")

@@ -18,7 +18,7 @@ from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
 from lns.paper.outputs.cells import COLUMNS, FIGURES, FLIP_COLUMNS, RISK_COLUMNS
 from lns.paper.outputs.cells import read as read_run
-from lns.paper.plans import PLANS
+from lns.paper.plans import PLANS, plan_of
 from lns.paper.protocols import ESTIMATED
 from lns.paper.run_files import merge, read_calls
 from lns.paper.units import Unit
@@ -103,7 +103,7 @@ def _run_dataset(options: Options, name: str, bench: Bench) -> None:
     source = _source(options, name)
     rows = sheet(source)
     data = fingerprint(rows.inside) + fingerprint(rows.outside)
-    plan = PLANS[name].coarse() if options.effort.quick else PLANS[name]
+    plan = plan_of(name, options.effort.quick)
     inside = int((rows.fold != 0).sum())
     cells = [Cell(source, noise, plan, options.effort, inside) for noise in options.noises]
 

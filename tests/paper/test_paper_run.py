@@ -25,8 +25,9 @@ from lns.datasets import remote
 from lns.paper import origin
 from lns.paper import run as paper
 from lns.paper.cache import OF_KIND, Cache, fingerprint
-from lns.paper.experiment import CLEANLAB, CLEANLAB_BEST, Cell, Effort
+from lns.paper.experiment import Cell, Effort
 from lns.paper.folds import HELD_OUT, Source, sheet
+from lns.paper.outputs.cells import CLEANLAB, CLEANLAB_BEST
 from lns.paper.plans import PLANS
 from lns.paper.protocols import ESTIMATED, KNOWN
 from lns.paper.units import Q_LOSS, Q_PER_CLASS, Unit, run_unit

@@ -41,6 +41,9 @@ class Cell:
         return float(np.std(list(self.errors.values())))
 
 
+CLEANLAB, CLEANLAB_BEST = "cleanlab", "cleanlab, best of ten"  # its defaults; what the truth would choose
+
+
 class Flips(NamedTuple):
     """Labels flipped on purpose, labels flagged by a method, and those in both."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lns.paper import printed
-from lns.paper.outputs.cells import Run
+from lns.paper.outputs.cells import CLEANLAB, Run
 from lns.paper.outputs.words import REASONS
 from lns.paper.rivals import RIVALS
 
@@ -197,7 +197,7 @@ def _covertype(run: Run) -> Iterator[str | None]:
 def _flips(run: Run) -> Iterator[str | None]:
     for dataset in printed.DATASETS:
         for noise in (20, 40):
-            ours, theirs = (run.flips.get((dataset, noise, method)) for method in (TWO_Q, "cleanlab"))
+            ours, theirs = (run.flips.get((dataset, noise, method)) for method in (TWO_Q, CLEANLAB))
             if ours is not None and theirs is not None:
                 words = f"{_where(dataset, noise)}: F1 {ours.f1:.3f} against {theirs.f1:.3f}"
                 yield None if ours.f1 > theirs.f1 else words

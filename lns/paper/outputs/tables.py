@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 from lns.paper import printed
 from lns.paper.outputs import significance
-from lns.paper.outputs.cells import Cell, Run
+from lns.paper.outputs.cells import CLEANLAB, CLEANLAB_BEST, Cell, Run
 from lns.paper.outputs.checks import ONE_Q, TWO_Q, Check, rival_gaps
 from lns.paper.outputs.table import Table
 from lns.paper.outputs.words import REASONS
-from lns.paper.plans import PLANS
+from lns.paper.plans import plan_of
 from lns.paper.rivals import RIVALS, TODAY
 from lns.report.numbers import count, duration, plain
 
 METHODS = (ONE_Q, TWO_Q, *RIVALS, *TODAY)
-FLAGGERS = (TWO_Q, ONE_Q, "cleanlab", "cleanlab, best of ten")
+FLAGGERS = (TWO_Q, ONE_Q, CLEANLAB, CLEANLAB_BEST)
 PROTOCOLS = {
     "paper": "paper's protocol",
     "honest-known": "honest, rates known",
@@ -63,7 +63,7 @@ def effort_table(run: Run) -> Table:
     """How much was tried for q-loss, and on what."""
     rows = []
     for call in run.calls:
-        plan = PLANS[call["dataset"]].coarse() if call["quick"] else PLANS[call["dataset"]]
+        plan = plan_of(call["dataset"], call["quick"])
         settings = plan.settings()
         even = sum(one.is_even for one in settings)
         rows.append(
