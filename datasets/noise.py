@@ -12,9 +12,9 @@ __all__ = ["flip_labels"]
 
 
 def flip_labels(
-    y: ArrayLike, rate: float, flip_class: int | None = -1, seed: int = 0
+    y: ArrayLike, rate: float, flip_class: int | None = -1, seed: int = 0, *, exact: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Flip each label of one class independently with a given probability.
+    """Flip each label of one class independently with a given probability, or a given share of them.
 
     The paper's noise is not symmetric: its percentage is the probability with which the label of a
     *negative* example is flipped, positive ones stay clean. With one seed, the flips at a lower rate are
@@ -30,6 +30,9 @@ def flip_labels(
         The class whose labels are flipped, -1 or +1; ``None`` flips both classes (symmetric noise).
     seed
         Seed of the flips.
+    exact
+        Flip the share ``rate`` of the class, to the nearest whole number, instead of drawing for each label:
+        on small data the share that draws flip can be points away from the rate.
 
     Returns
     -------
@@ -54,7 +57,13 @@ def flip_labels(
             f"The 'flip_class' parameter of flip_labels must be -1, +1 or None. Got {flip_class!r} instead."
         )
     # A draw for every label, also for those that cannot be flipped: row i keeps its draw whatever the class.
-    flipped = np.less(generator(seed).random(labels.shape[0]), rate)
-    if flip_class is not None:
-        flipped = flipped & (labels == flip_class)
+    draws = generator(seed).random(labels.shape[0])
+    flipped = np.zeros(labels.shape, dtype=bool)
+    for sign in (-1, 1) if flip_class is None else (flip_class,):
+        rows = np.flatnonzero(labels == sign)
+        if exact:
+            rows = rows[np.argsort(draws[rows], kind="stable")][: round(rate * len(rows))]
+        else:
+            rows = rows[draws[rows] < rate]
+        flipped[rows] = True
     return np.where(flipped, -labels, labels), flipped

@@ -27,6 +27,19 @@ def test_rate_is_a_probability_per_label() -> None:
     assert len(set(shares)) > 1
 
 
+@pytest.mark.parametrize("flip_class", [-1, 1, None])
+def test_exact_share(flip_class: int | None) -> None:
+    """Tests that the exact share of each class that may be flipped is flipped, lower rates within higher."""
+    y = np.repeat(np.array([-1, 1], dtype=np.int8), [701, 250])
+    few, many = (flip_labels(y, rate, flip_class, seed=3, exact=True)[1] for rate in (0.1, 0.4))
+    for sign, count in ((-1, 701), (1, 250)):
+        wanted = flip_class in (None, sign)
+        assert [int(one[y == sign].sum()) for one in (few, many)] == [
+            round(rate * count) if wanted else 0 for rate in (0.1, 0.4)
+        ]
+    assert not (few & ~many).any()
+
+
 def test_other_class() -> None:
     """Tests that the positive class can be the noisy one."""
     noisy, flipped = flip_labels(LABELS, 0.4, flip_class=1)

@@ -96,9 +96,10 @@ def test_logistic_equals_scikit_learn(noisy):
     assert one.bias == pytest.approx(other.intercept_[0], abs=1e-4)
 
 
-def test_liblinear_minimises_the_same_objective(noisy):
-    """Tests that its λ is everybody's λ: mean squared hinge + λ‖w‖² has no lower point near its answer."""
-    (one,) = RIVALS["liblinear"].fit_path(*noisy, [{"lam": 0.01}], 0)
+def test_liblinear_has_the_papers_c(noisy):
+    """Tests that C = 1/λ: ½‖w‖² + Σ squared hinge / λ has no lower point near its answer."""
+    (one,) = RIVALS["liblinear"].fit_path(*noisy, [{"lam": 0.4}], 0)
+    lam = 0.4 / (2 * len(noisy[1]))  # the same beside the mean loss
 
     def squared_hinge(m):
         gap = np.maximum(1 - m, 0)
@@ -106,8 +107,9 @@ def test_liblinear_minimises_the_same_objective(noisy):
 
     training = Training.of(*noisy)
     at = np.append(one.weights, one.bias)
-    lowest, _ = training.descend(squared_hinge, 0.01, at)
-    assert training.objective(squared_hinge, 0.01, at)[0] == pytest.approx(lowest, rel=1e-3)
+    lowest, _ = training.descend(squared_hinge, lam, at)
+    assert training.objective(squared_hinge, lam, at)[0] == pytest.approx(lowest, rel=1e-3)
+    assert training.objective(squared_hinge, lam, 0.9 * at)[0] > lowest * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("name", RIVALS)

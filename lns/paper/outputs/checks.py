@@ -71,7 +71,12 @@ def _claims() -> list[tuple[str, int, int, Callable[[Run], Iterator[str | None]]
         ("one q per class: 40 % noise costs at most a point against clean labels", 6, 6, _cost),
         ("one q per class no worse than one q, which is among its settings", 30, 30, _no_worse),
         ("honest choice, rates known, 40 % noise: within a point of the paper's protocol", 6, 6, _known),
-        ("honest choice, rates estimated, 40 % noise: half of the gain over one q", 6, 6, _estimated),
+        (
+            "honest choice, rates estimated, 40 % noise: half of the gain over one q",
+            6,
+            6,
+            _gain,
+        ),
         ("covertype, one q, all training rows, 3 folds or more: the printed error", 5, 5, _covertype),
         ("flips: F1 above cleanlab's (20 and 40 % noise)", 11, 12, _flips),
         ("flips: recall and precision 0.95 on the four sets that allow it", 8, 8, _easy_flips),
@@ -169,15 +174,17 @@ def _known(run: Run) -> Iterator[str | None]:
             yield f"{_where(dataset, 40)}: {honest - paper:.2f} above" if honest > paper + 1 else None
 
 
-def _estimated(run: Run) -> Iterator[str | None]:
+def _gain(run: Run) -> Iterator[str | None]:
+    """The gain of q per class over one q, each under its own protocol: the rows that are scored differ."""
     for dataset in printed.DATASETS:
         one, two = (run.mean(dataset, 40, method) for method in (ONE_Q, TWO_Q))
-        honest = run.mean(dataset, 40, TWO_Q, "honest-estimated")
-        if one is None or two is None or honest is None:
+        honest_one, honest_two = (
+            run.mean(dataset, 40, method, "honest-estimated") for method in (ONE_Q, TWO_Q)
+        )
+        if one is None or two is None or honest_one is None or honest_two is None:
             continue
-        least = one - max(0.0, one - two) / 2
-        above = honest - least
-        yield f"{_where(dataset, 40)}: {honest:.2f}, {above:.2f} above {least:.2f}" if above > 1e-9 else None
+        gain, wanted = honest_one - honest_two, max(0.0, one - two) / 2
+        yield f"{_where(dataset, 40)}: {gain:.2f}, {wanted:.2f} wanted" if gain < wanted - 1e-9 else None
 
 
 def _covertype(run: Run) -> Iterator[str | None]:

@@ -34,8 +34,8 @@ Known is the rate that was asked for, not the share that the draw has flipped.
 """)
 SETTINGS = _line("""
 Under the paper's protocol; the paper's choice in brackets. Two values of q are for negatives and
-positives. λ multiplies ‖w‖² beside the mean loss, of the rivals ‖w‖² + b²; the paper's λ of
-liblinear is 1/C beside the sum of losses, so that it is not on the same scale. "Over (d, 0)": the
+positives. λ multiplies ‖w‖² beside the mean loss, of the rivals ‖w‖² + b²; of liblinear it is 1/C
+beside the sum of losses, which regularises less. "Over (d, 0)": the
 path of one q leads over q = d for negatives and 0 for positives, which makes use of the fact that
 the noise is among the positives. "Rounded": the nearest levels to the end of the path, without a
 search.
