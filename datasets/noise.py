@@ -57,7 +57,7 @@ def flip_labels(
             f"The 'flip_class' parameter of flip_labels must be -1, +1 or None. Got {flip_class!r} instead."
         )
     # A draw for every label, also for those that cannot be flipped: row i keeps its draw whatever the class.
-    draws = generator(seed).random(labels.shape[0])
+    draws: np.ndarray = generator(seed).random(labels.shape)
     flipped = np.zeros(labels.shape, dtype=bool)
     for sign in (-1, 1) if flip_class is None else (flip_class,):
         rows = np.flatnonzero(labels == sign)
