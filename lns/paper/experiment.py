@@ -61,9 +61,9 @@ class Cell:
     """A data set at one noise level, in four steps.
 
     Settings are compared on some folds and rows. The best of them, by clean errors for the paper's protocol
-    and by noisy ones for the honest protocol, are trained on these folds. The best of the former (of small
-    sets all) are trained on the other folds, too; the best of the latter on all of the 70 %, and scored on
-    the rest.
+    and by noisy ones for the honest protocol, are trained on these folds, of small sets on every fold. The
+    best of the former are then trained on the other folds, too; the best of the latter on all of the 70 %,
+    and scored on the rest.
 
     Parameters
     ----------
@@ -99,6 +99,11 @@ class Cell:
         """Folds that settings are compared on."""
         return range(min(self.effort.folds, self.plan.choice_folds))
 
+    @property
+    def shortlist_folds(self) -> range:
+        """Folds that the best settings are trained on: where training is quick, all."""
+        return self.few_folds if self.is_large else range(self.effort.folds)
+
     # ---- the first step --------------------------------------------------------------------------------
 
     def first(self) -> list[Unit]:
@@ -108,8 +113,9 @@ class Cell:
         units += [self._unit("choose", k, settings=grid, max_rows=effort.choice_rows) for k in self.few_folds]
         for name, rival in OTHERS.items():
             settings, limit = tuple(rival.grid(effort.lams)), effort.choice_rows if self.is_large else None
-            folds = self.few_folds if self.is_large else range(effort.folds)
-            units += [self._unit("rival", k, name, settings=settings, max_rows=limit) for k in folds]
+            units += [
+                self._unit("rival", k, name, settings=settings, max_rows=limit) for k in self.shortlist_folds
+            ]
         return units
 
     def hear_first(self, units: Sequence[Unit], results: Sequence[dict[str, Any]]) -> None:
@@ -152,7 +158,7 @@ class Cell:
             for rank in self.ranks().values():
                 settings += self.finalists(method, rank, self.plan.honest_shortlist)
             for setting in settings:
-                for k in self.few_folds:
+                for k in self.shortlist_folds:
                     want(self._unit("train", k, method, settings=(setting,)))
         if self.is_large:
             for name in OTHERS:
@@ -181,8 +187,8 @@ class Cell:
         return best(shortlisted, by_clean_error, KEPT if self.is_large else len(shortlisted))
 
     def third(self) -> list[Unit]:
-        """Train the best on the other folds."""
-        others = range(len(self.few_folds), self.effort.folds)
+        """Train the best on the other folds, if there are any."""
+        others = range(len(self.shortlist_folds), self.effort.folds)
         return [
             self._unit("train", k, method, settings=(one.setting,))
             for method in Q_METHODS
