@@ -22,7 +22,7 @@ commands for other data sets add to the same folder.
 
 EXAMPLES = """\
 examples:
-  lns paper --quick --out quick                     all six in minutes: 3 folds, a coarse grid, 20,000 rows
+  lns paper --quick --out quick                     all six in minutes: 3 folds, a coarse grid, 10,000 rows
   lns paper --dataset long-servedio,mease-wyner     two sets, everything
   lns paper --out paper-run                         the whole: hours; stop it, run it again, it goes on
   lns paper --dataset covertype --folds 5 --out paper-run
@@ -75,7 +75,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--noise", type=percentages, default=[0, 10, 20, 30, 40], metavar="PERCENT",
         help="share of the negatives that is flipped; default 0,10,20,30,40")  # fmt: skip
     add("--out", default="paper-run", metavar="DIR", help="where results are kept; default paper-run")
-    add("--quick", action="store_true", help="3 folds, a coarse grid, 20,000 rows of each set at most")
+    add("--quick", action="store_true", help="3 folds, a coarse grid, 10,000 rows of each set at most")
     add("--folds", type=folds, metavar="N", help="how many of the ten folds are scored; default 10")
     add("--max-rows-for-choice", type=count, default=20_000, metavar="N",
         help="training rows that settings are compared on; the best are trained on all; "

@@ -25,7 +25,7 @@ from lns.paper.units import Unit
 from lns.paper.workers import Bench, open_workers
 
 NOISES = (0, 10, 20, 30, 40)
-QUICK_ROWS = 20_000
+QUICK_ROWS = 10_000
 CACHE = "cache"
 
 

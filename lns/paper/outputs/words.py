@@ -30,7 +30,6 @@ allow.
 HONEST = _line("""
 Settings chosen on noisy validation folds by the noise-corrected error, with the flip rates known or
 estimated, and scored once on clean labels of the 30 % that had no part in training and choice.
-Known is the rate that was asked for, not the share that the draw has flipped.
 """)
 SETTINGS = _line("""
 Under the paper's protocol; the paper's choice in brackets. Two values of q are for negatives and
@@ -63,14 +62,6 @@ REASONS = {
     ("long-servedio", "probit"): _line("""
         It depends on the draw: 1.4 to 4.4 % at 40 % noise on four draws. More starts change nothing
         on three of them.
-        """),
-    ("mease-wyner", "smoothed-hinge"): _line("""
-        All convex rivals are some three points above the printed errors on every draw tried, most
-        of them within two standard deviations. Another width of the smoothing changes little. The
-        paper's draw was easier, or its noise lower.
-        """),
-    ("mushrooms", "logistic"): _line("""
-        It depends on the draw: 3.6 to 5.7 % at 40 % noise on four draws.
         """),
     ("adult9", "smoothed-hinge"): _line("""
         At λ = 0.0796, which the paper has chosen, the minimum has 34 %, whether the bias is regularised or
