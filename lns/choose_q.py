@@ -100,9 +100,7 @@ def choose_q(
             scores = fit.scores({-1: negative, 1: positive}, lam)
             return corrected_error(*fit.wrong(scores), negative_share, found), fit.y * scores <= 0
 
-        # What one more wrong answer adds to the corrected error, by the label of the example.
-        slopes = 1 - found.positive + found.negative, 1 - found.negative + found.positive
-        cost = fit.share * np.where(fit.y < 0, *slopes) / found.remaining
+        cost = fit.share * np.where(fit.y < 0, *found.costs)
         values = _values(float(fit.share[fit.y * convex <= 0].sum()))
         one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
         choice = _Choice(judge, cost)

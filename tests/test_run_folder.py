@@ -317,7 +317,7 @@ def test_backend_and_checkpoint_are_passed_on(monkeypatch, tmp_path):
     from lns import cli
 
     words = ["train", "--backend", "ray", "--address", "head:1", "--workers", "3", "--checkpoint", "x.ckpt"]
-    training._search(cli.parse(words), None, [])
+    training._search(cli.parse(words), None, [], 30.0)
     assert (got["backend"], got["address"], got["workers"], got["checkpoint"]) == (
         "ray",
         "head:1",
@@ -325,7 +325,7 @@ def test_backend_and_checkpoint_are_passed_on(monkeypatch, tmp_path):
         "x.ckpt",
     )
     got.clear()
-    training._search(cli.parse(["train"]), None, [])
+    training._search(cli.parse(["train"]), None, [], 30.0)
     assert (got["backend"], got["checkpoint"]) == ("local", None)
     assert got["solver_options"] == {}
 

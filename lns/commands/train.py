@@ -119,6 +119,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--time-limit", type=limit, default=30.0, metavar="S", help="seconds, or 'none'; default 30")
     add("--max-rounds", type=count, metavar="N", help="rounds; with it and a seed a run can be repeated")
     add("--target", type=number, metavar="F", help="an objective that is good enough")
+    add("--ties", type=rate, default=8e-4, metavar="SHARE",
+        help="objectives that differ by at most this share count as equal: if the labels of one class look "
+             "noisier, the noise-corrected error decides; 0 takes the lowest; default 0.0008")  # fmt: skip
     add("--solver", default="tabu", metavar="NAME", help=f"{', '.join(SOLVERS)}; default tabu")
     add("--topology", metavar="CHIP",
         help="the chip of --solver emulator: chimera:8, zephyr:15, ...; default pegasus:16")  # fmt: skip

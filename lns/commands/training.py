@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from lns.commands import options
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from lns.progress import Callbacks, HeldOutError
     from lns.result import Result
     from lns.run_folder import RunWriter
+    from lns.ties import Settled
 
 NAMED_NOISE = 0.4  # of data sets known by name, unless --noise says otherwise
+FOR_TIES = 0.125  # of the time limit, where labels are suspected to be wrong
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Training:
     flipped: NDArray[Any]
     test: Dataset
     held_out: HeldOutError
+    settled: Settled | None = None  # if there was a tie to settle
 
     @property
     def train_error(self) -> float:
@@ -91,6 +95,12 @@ class Training:
             f"training     {100 * values['train_error']:.2f} % error on the labels trained with",
             f"test         {100 * values['test_error']:.2f} % error on {kind} labels",
         ]
+        if self.settled is not None and self.settled.gain:
+            above = 100 * (self.result.objective / self.settled.lowest - 1)
+            lines.append(
+                f"tie          {above:.3f} % above the lowest objective, as the errors on true labels should "
+                f"be about {100 * self.settled.gain:.1f} points fewer"
+            )
         if flipped:
             precise = values["flip_precision"]
             share = "" if precise is None else f"; {100 * precise:.1f} % of the flagged are flips"
@@ -138,17 +148,37 @@ def train(args: argparse.Namespace) -> Training:
         callbacks += [folder] if folder is not None else []
         if not args.json:
             callbacks.append(ProgressLine(args.time_limit, args.max_rounds, held_out=held_out))
-        training = Training(args, noise, problem, _search(args, problem, callbacks), flipped, test, held_out)
+        result, settled = _search_and_settle(args, problem, callbacks)
+        training = Training(args, noise, problem, result, flipped, test, held_out, settled)
         if folder is not None:
             folder.finish(training.result, training.as_dict())
     return training
 
 
-def _search(args: argparse.Namespace, problem: QLossProblem, callbacks: list[Callbacks]) -> Result:
+def _search_and_settle(
+    args: argparse.Namespace, problem: QLossProblem, callbacks: list[Callbacks]
+) -> tuple[Result, Settled | None]:
+    """A search, and where labels are suspected to be wrong, a choice among solutions it cannot tell apart."""
+    from lns.ties import settle, suspected_rates
+
+    if not args.ties or not any(rates := suspected_rates(problem, args.seed)):
+        return _search(args, problem, callbacks, args.time_limit), None
+    limit = math.inf if args.time_limit is None else args.time_limit
+    result = _search(args, problem, callbacks, (1 - FOR_TIES) * limit if math.isfinite(limit) else None)
+    if result.stop_reason in ("target", "interrupted"):  # whoever asked for that waits for what was found
+        return result, None
+    deadline = perf_counter() + FOR_TIES * limit
+    settled = settle(problem, result, rates, args.ties, seed=args.seed, deadline=deadline)
+    return settled.result, settled
+
+
+def _search(
+    args: argparse.Namespace, problem: QLossProblem, callbacks: list[Callbacks], time_limit: float | None
+) -> Result:
     """Begin a search, or go on with one."""
     import lns
 
-    limits = {"time_limit": args.time_limit, "max_rounds": args.max_rounds, "target": args.target}
+    limits = {"time_limit": time_limit, "max_rounds": args.max_rounds, "target": args.target}
     where: dict[str, Any] = {
         "backend": args.backend, "workers": args.workers, "address": args.address, "callbacks": callbacks,
     }  # fmt: skip
