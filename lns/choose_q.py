@@ -49,6 +49,12 @@ class Chosen:
     errors: dict[Candidate, float]
 
 
+def error_costs(rates: FlipRates) -> tuple[float, float]:
+    """What an example labelled -1 (+1) adds to the corrected error by being wrong, times its share."""
+    slopes = 1 - rates.positive + rates.negative, 1 - rates.negative + rates.positive
+    return slopes[0] / rates.remaining, slopes[1] / rates.remaining
+
+
 def choose_q(
     X: Any,
     y: ArrayLike,
@@ -100,7 +106,7 @@ def choose_q(
             scores = fit.scores({-1: negative, 1: positive}, lam)
             return corrected_error(*fit.wrong(scores), negative_share, found), fit.y * scores <= 0
 
-        cost = fit.share * np.where(fit.y < 0, *found.costs)
+        cost = fit.share * np.where(fit.y < 0, *error_costs(found))
         values = _values(float(fit.share[fit.y * convex <= 0].sum()))
         one_sided = [pair for q in values[:-1] for pair in ((q, 0.0), (0.0, q))]
         choice = _Choice(judge, cost)

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from lns import stop
 from lns.accept import Accept
 from lns.backends.local import LocalBackend
-from lns.engine import Backend, EngineParams, Search, run
+from lns.engine import CLOSING_SHARE, Backend, EngineParams, Search, close, looks_at_samples, run
 from lns.errors import InvalidInput
 from lns.keeper import Begun, Keeper, interrupted_by_sigterm, load
 from lns.problem import QLossProblem
@@ -230,6 +230,10 @@ def _run(
     """The rounds of a run that has begun, its checkpoints, and its result."""
     settings, search = begun.settings, begun.search
     problem = search.curr.problem
+    end = rounds_end = math.inf if time_limit is None else began + time_limit
+    if time_limit is not None and looks_at_samples(problem, search.sample_rows):
+        rounds_end -= CLOSING_SHARE * (time_limit - begun.seconds)
+        rules = [*rules, stop.time_limit(rounds_end - began)]
     select = settings.make_selector(problem, solver)
     select.restore(begun.select)
     for watcher in watchers:
@@ -251,16 +255,18 @@ def _run(
         search, records, reason = run(
             problem, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
             seed=settings.seed, began=began, time_limit=settings.time_limit,
-            deadline=math.inf if time_limit is None else began + time_limit,
-            search=search, on_round=on_round,
+            deadline=rounds_end, search=search, on_round=on_round,
         )  # fmt: skip
+        best, closing_time = search.best, 0.0
+        if reason not in ("target", "interrupted"):
+            best, closing_time = close(search, settings.params, settings.seed, end)
 
-    best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
         flagged=problem.flagged(best.weights, best.bias), rounds=[*begun.records, *records],
         stop_reason=reason, wall_time=perf_counter() - began, start_objective=begun.start_objective,
-        start_time=begun.start_time, solver=settings.solver_name, seed=settings.seed,
+        start_time=begun.start_time, closing_time=closing_time, solver=settings.solver_name,
+        seed=settings.seed,
     )  # fmt: skip
     for watcher in watchers:
         watcher.on_end(result)

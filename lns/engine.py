@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
+CLOSING_ROWS = 1_000_000  # that the walk at the end looks at, at most
+CLOSING_SHARE = 0.05  # of the time limit that is kept for it
+CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
+SECONDS_PER_NUMBER = 2e-8  # that it takes to copy a feature of an example, before the first move
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineParams:
@@ -206,6 +211,35 @@ def run(
         return search, records, reason
     except KeyboardInterrupt:  # what has been found is not lost
         return search, records, "interrupted"
+
+
+def looks_at_samples(problem: QLossProblem, sample_rows: int) -> bool:
+    """Whether rounds that look at so many rows leave out some of the data in this process."""
+    whole = problem.max_sample_rows == problem.num_examples  # not so for data in shards
+    return whole and sample_rows < min(CLOSING_ROWS, problem.num_examples)
+
+
+def close(search: Search, params: EngineParams, seed: int, deadline: float) -> tuple[State, float]:
+    """The best solution after a cool walk on all rows, if rounds have looked at samples, and its seconds.
+
+    The best solution for a sample lies a little beside the best one for all. The walk is no round: the search
+    does not go on from what it finds, so that a run can be resumed as if it had never ended.
+    """
+    best, problem, began = search.best, search.best.problem, perf_counter()
+    rows = min(CLOSING_ROWS, problem.num_examples)
+    copied = began + SECONDS_PER_NUMBER * rows * problem.num_features
+    if not (search.rounds and looks_at_samples(problem, search.sample_rows)) or copied > deadline:
+        return best, 0.0
+    walk_seed = int(np.random.default_rng(child(seed, search.rounds, 0)).integers(2**31))
+    moves = params.polish * len(best.codes)
+    try:
+        codes = Part(problem, best.codes, rows, seed).polish(
+            best.codes, CLOSING_HEAT, best.objective, moves, walk_seed, lambda: perf_counter() > deadline
+        )
+        best = min(best, problem.state(codes), key=lambda state: state.objective)
+    except KeyboardInterrupt:  # the rounds have ended already: what they found is the result
+        pass
+    return best, perf_counter() - began
 
 
 def record_of(

@@ -34,12 +34,6 @@ class FlipRates(NamedTuple):
         """1 - ρ₋ - ρ₊: how much of the difference between the classes the noise has left."""
         return 1.0 - self.negative - self.positive
 
-    @property
-    def costs(self) -> tuple[float, float]:
-        """What an example labelled -1 (+1) adds to the corrected error by being wrong, times its share."""
-        slopes = 1 - self.positive + self.negative, 1 - self.negative + self.positive
-        return slopes[0] / self.remaining, slopes[1] / self.remaining
-
     def clean_share(self, labelled: float) -> float:
         """Share of true positives, given the share of examples labelled +1."""
         return min(max((labelled - self.negative) / self.remaining, 0.0), 1.0)

@@ -77,6 +77,7 @@ class Result:
     start_time: float
     solver: str
     seed: int
+    closing_time: float = 0.0  # of the walk on all rows at the end, after rounds that looked at samples
 
     @property
     def accepted(self) -> int:
@@ -95,7 +96,7 @@ class Result:
 
     def times(self) -> dict[str, float]:
         """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
-        total: dict[str, float] = {}
+        total: dict[str, float] = {"closing": self.closing_time} if self.closing_time else {}
         for record in self.rounds:
             for name, value in (("select", record.select_time), ("merge", record.merge_time)):
                 total[name] = total.get(name, 0.0) + value

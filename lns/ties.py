@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from lns.choose_q import error_costs
 from lns.errors import InvalidInput
 from lns.flip_rates import FlipRates, estimate_flip_rates
 from lns.problem import QLossProblem
@@ -141,7 +142,7 @@ class _Valley:
         self, problem: QLossProblem, rates: FlipRates, share: float, codes: NDArray[np.int32]
     ) -> None:
         self.problem, self.share = problem, share
-        self.cost = problem.share * np.where(problem.y < 0, *rates.costs)
+        self.cost = problem.share * np.where(problem.y < 0, *error_costs(rates))
         self.lowest = self._look(codes)
         self.met = [self.lowest]
 
@@ -177,7 +178,7 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
     The way back finds more than the way there: a walk stays in the fold of the valley in which it begins.
     """
     few, codes = _sample(valley.problem, WALK_ROWS, seed), valley.lowest.codes
-    costs = np.where(few.y < 0, *rates.costs)
+    costs = np.where(few.y < 0, *error_costs(rates))
 
     def expired() -> bool:
         return perf_counter() > deadline

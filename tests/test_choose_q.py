@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import lns
-from lns.choose_q import DEFAULT_LAM, _Part, choose_q, choose_q_for_classes
+from lns.choose_q import DEFAULT_LAM, _Part, choose_q, choose_q_for_classes, error_costs
 from lns.cross_fit import NEVER, CrossFit, stratified_folds
 from lns.datasets.split import train_test_split
+from lns.flip_rates import FlipRates, corrected_error
 
 
 def clean_error(X, y, chosen, test):
@@ -133,3 +134,14 @@ def test_a_heavy_example_is_spread_over_the_folds():
     scores = CrossFit(X, y, weight).scores(NEVER, 1e-3)
     w, b = lns.QLossProblem(X, y, q=-np.inf, lam=1e-3, sample_weight=weight).warm_start
     assert scores[7] == pytest.approx(X[7] @ w + b, abs=0.05)
+
+
+def test_costs_are_what_one_more_wrong_answer_adds():
+    """Tests both costs as slopes of the corrected error."""
+    rates, negative_share = FlipRates(0.3, 0.1), 0.4
+    before = corrected_error(0.2, 0.1, negative_share, rates)
+    added = (
+        corrected_error(0.25, 0.1, negative_share, rates) - before,
+        corrected_error(0.2, 0.15, negative_share, rates) - before,
+    )
+    assert error_costs(rates) == pytest.approx((added[0] / (0.05 * 0.4), added[1] / (0.05 * 0.6)))

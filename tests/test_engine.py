@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -406,6 +407,61 @@ def test_examples_of_a_sample_are_rows_of_the_data():
     named = {int(s) for r in result.rounds if r.rows == 20 for one in r.neighbourhoods for s in one.examples}
     assert named
     assert max(named) >= 20
+
+
+ON_SAMPLES = EngineParams(opening=50, polish=40, sample_rows=60, patience=50)
+
+
+def test_rounds_on_samples_end_with_a_walk_on_all_rows():
+    """Tests that it lowers the objective of what samples have found, and that rounds know nothing of it."""
+    problem = random_problem(rows=3000, features=8)
+    result = lns.solve(problem, max_rounds=4, time_limit=None, params=ON_SAMPLES)
+    longer = lns.solve(problem, max_rounds=6, time_limit=None, params=ON_SAMPLES)
+    assert result.objective < result.rounds[-1].best - 1e-6
+    assert result.objective == pytest.approx(recomputed(problem, result.codes), abs=1e-12)
+    assert 0 < result.times()["closing"] == result.closing_time < result.wall_time
+    assert [facts(r) for r in longer.rounds[:4]] == [facts(r) for r in result.rounds]
+
+
+@pytest.mark.parametrize(
+    ("limits", "params"),
+    [
+        ({"max_rounds": 0}, ON_SAMPLES),
+        ({"max_rounds": 3, "target": 10.0}, ON_SAMPLES),
+        ({"max_rounds": 3}, replace(ON_SAMPLES, sample_rows=3000)),
+        ({"max_rounds": 3}, replace(ON_SAMPLES, polish=0)),
+    ],
+)
+def test_there_is_no_walk_at_the_end_where_none_is_due(limits, params):
+    """Tests runs without rounds, that met a target, that looked at all rows, and that do not polish."""
+    problem = random_problem(rows=3000, features=8)
+    result = lns.solve(problem, time_limit=None, params=params, initial="zero", **limits)
+    assert result.objective == (result.rounds[-1].best if result.rounds else result.start_objective)
+
+
+def test_a_walk_that_has_no_time_left_is_left_out(monkeypatch):
+    """Tests that a time limit holds: what cannot even be copied in time is not begun."""
+    monkeypatch.setattr(engine, "SECONDS_PER_NUMBER", 1.0)
+    problem = random_problem(rows=3000, features=8)
+    result = lns.solve(problem, time_limit=0.5, params=ON_SAMPLES)
+    assert result.objective == result.rounds[-1].best
+    assert result.wall_time < 0.5 * 1.05 + 0.2
+
+
+def test_ctrl_c_in_the_last_walk_loses_nothing(monkeypatch):
+    """Tests that the result of the rounds is returned."""
+    problem = random_problem(rows=3000, features=8)
+    part = engine.Part
+
+    def interrupt(problem, codes, rows, seed):
+        if rows == 3000:
+            raise KeyboardInterrupt
+        return part(problem, codes, rows, seed)
+
+    monkeypatch.setattr(engine, "Part", interrupt)
+    result = lns.solve(problem, max_rounds=3, time_limit=None, params=ON_SAMPLES)
+    assert len(result.rounds) == 3
+    assert result.objective == result.rounds[-1].best
 
 
 def test_a_new_episode_opens_after_rounds_without_a_better_solution(ladder):

@@ -43,17 +43,6 @@ def test_the_corrected_error_follows_lemma_1_example_by_example():
     assert fast == pytest.approx(slow)
 
 
-def test_costs_are_what_one_more_wrong_answer_adds():
-    """Tests both costs as slopes of the corrected error."""
-    rates, negative_share = FlipRates(0.3, 0.1), 0.4
-    before = corrected_error(0.2, 0.1, negative_share, rates)
-    added = (
-        corrected_error(0.25, 0.1, negative_share, rates) - before,
-        corrected_error(0.2, 0.15, negative_share, rates) - before,
-    )
-    assert rates.costs == pytest.approx((added[0] / (0.05 * 0.4), added[1] / (0.05 * 0.6)))
-
-
 @pytest.mark.parametrize("rates", [(-0.1, 0), (0.5, 0.5), (1.0, 0), (np.nan, 0), (0.1,), "no", (0.1, "x")])
 def test_impossible_rates_are_refused(rates):
     """Tests the bounds of the rates."""
