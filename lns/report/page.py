@@ -126,12 +126,13 @@ def _result(story: Story) -> str:
         if trained is not None:
             note += f"; {percent(trained)} on the labels trained with"
         tiles.append(("Test error", percent(error, 2), note, True))
-    if rounds:
+    objective = story.objective
+    if objective is not None and (story.start or rounds):
         start = story.start["objective"] if story.start else rounds[0].objective
         note = f"{plain(start, 5)} at the start"
         if start > 0:
-            note += f", {percent((start - rounds[-1].best) / start)} lower now"
-        tiles.append(("Objective", plain(rounds[-1].best, 5), note, False))
+            note += f", {percent((start - objective) / start)} lower now"
+        tiles.append(("Objective", plain(objective, 5), note, False))
     if margins:
         share = percent(margins["flagged"] / margins["examples"])
         note = f"{share} of {count(margins['examples'])} training labels look wrong"

@@ -76,6 +76,13 @@ class Story:
         return max(last, float((self.end or {}).get("wall_time", 0.0)))
 
     @property
+    def objective(self) -> float | None:
+        """Of the classifier at the end, or of the best one so far."""
+        if self.end and self.end.get("objective") is not None:
+            return float(self.end["objective"])
+        return self.rounds[-1].best if self.rounds else None
+
+    @property
     def test_error(self) -> float | None:
         """The last that is known."""
         if self.end and self.end.get("test_error") is not None:

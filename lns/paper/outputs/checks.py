@@ -71,12 +71,7 @@ def _claims() -> list[tuple[str, int, int, Callable[[Run], Iterator[str | None]]
         ("one q per class: 40 % noise costs at most a point against clean labels", 6, 6, _cost),
         ("one q per class no worse than one q, which is among its settings", 30, 30, _no_worse),
         ("honest choice, rates known, 40 % noise: within a point of the paper's protocol", 6, 6, _known),
-        (
-            "honest choice, rates estimated, 40 % noise: half of the gain over one q",
-            6,
-            6,
-            _gain,
-        ),
+        ("honest choice, rates estimated, 40 % noise: half of the gain over one q", 6, 6, _gain),
         ("covertype, one q, all training rows, 3 folds or more: the printed error", 5, 5, _covertype),
         ("flips: F1 above cleanlab's (20 and 40 % noise)", 11, 12, _flips),
         ("flips: recall and precision 0.95 on the four sets that allow it", 8, 8, _easy_flips),
