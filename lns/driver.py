@@ -17,12 +17,13 @@ from threadpoolctl import threadpool_limits
 from lns import stop
 from lns.accept import Accept
 from lns.backends.local import LocalBackend
-from lns.engine import CLOSING_SHARE, Backend, EngineParams, Search, close, looks_at_samples, run
+from lns.engine import CLOSING_SHARE, Backend, EngineParams, Search, close, closing_rows, run
 from lns.errors import InvalidInput
 from lns.keeper import Begun, Keeper, interrupted_by_sigterm, load
 from lns.problem import QLossProblem
 from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
+from lns.rounds import seconds_to_begin
 from lns.settings import Settings, stop_rules
 from lns.solvers import Solver
 from lns.warm_up import compile_loops, tiny_rounds
@@ -64,7 +65,8 @@ def solve(
     time_limit, max_rounds, target, no_improvement
         Stop rules: seconds, rounds, an objective to reach, rounds without a new best. The first that holds.
         ``time_limit=None`` means no limit. With a round limit that is reached first, the same seed gives the
-        same rounds and the same result.
+        same rounds; without a time limit, the same result, too (a walk on all rows ends a search on samples,
+        and a time limit may cut it short).
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
         annealer chip), ``"qpu"`` (an annealer), a callable (see `lns.solvers.Solver`), any dimod sampler or
@@ -231,9 +233,11 @@ def _run(
     settings, search = begun.settings, begun.search
     problem = search.curr.problem
     end = rounds_end = math.inf if time_limit is None else began + time_limit
-    if time_limit is not None and looks_at_samples(problem, search.sample_rows):
-        rounds_end -= CLOSING_SHARE * (time_limit - begun.seconds)
-        rules = [*rules, stop.time_limit(rounds_end - began)]
+    if time_limit is not None and (rows := closing_rows(problem, settings.params, search.sample_rows)):
+        kept = CLOSING_SHARE * (time_limit - begun.seconds)
+        if kept > seconds_to_begin(problem, rows):
+            rounds_end -= kept
+            rules = [*rules, stop.time_limit(rounds_end - began)]
     select = settings.make_selector(problem, solver)
     select.restore(begun.select)
     for watcher in watchers:
@@ -259,7 +263,14 @@ def _run(
         )  # fmt: skip
         best, closing_time = search.best, 0.0
         if reason not in ("target", "interrupted"):
-            best, closing_time = close(search, settings.params, settings.seed, end)
+            try:
+                best, closing_time = close(search, settings.params, settings.seed, end)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+        if not closing_time and begun.closed is not None:
+            best = min(best, problem.state(begun.closed), key=lambda state: state.objective)
+        if keeper and best is not search.best:
+            keeper.keep_closed(best.codes)
 
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,

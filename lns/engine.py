@@ -15,7 +15,7 @@ from lns.accept import TOLERANCE, Accept, Outcome
 from lns.errors import EnergyMismatchError, InvalidInput
 from lns.merge import merge
 from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Clock, Part, Proposal, Task
+from lns.rounds import Choice, Clock, Part, Proposal, Task, numbers_per_row, seconds_to_begin
 from lns.select import REWARDS, AdaptiveSelector
 from lns.stop import Progress, Stop
 
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
-CLOSING_ROWS = 1_000_000  # that the walk at the end looks at, at most
+CLOSING_ROWS, CLOSING_NUMBERS = 1_000_000, 100_000_000  # that the walk at the end looks at, at most
 CLOSING_SHARE = 0.05  # of the time limit that is kept for it
 CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
-SECONDS_PER_NUMBER = 2e-8  # that it takes to copy a feature of an example, before the first move
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,10 +212,12 @@ def run(
         return search, records, "interrupted"
 
 
-def looks_at_samples(problem: QLossProblem, sample_rows: int) -> bool:
-    """Whether rounds that look at so many rows leave out some of the data in this process."""
-    whole = problem.max_sample_rows == problem.num_examples  # not so for data in shards
-    return whole and sample_rows < min(CLOSING_ROWS, problem.num_examples)
+def closing_rows(problem: QLossProblem, params: EngineParams, sample_rows: int) -> int:
+    """Rows of the walk at the end; 0 if none is due, because rounds look at as many or data is in shards."""
+    if problem.specimen is not problem or not params.polish:
+        return 0
+    rows = min(CLOSING_ROWS, problem.num_examples, int(CLOSING_NUMBERS / max(1.0, numbers_per_row(problem))))
+    return rows if rows > sample_rows else 0
 
 
 def close(search: Search, params: EngineParams, seed: int, deadline: float) -> tuple[State, float]:
@@ -226,20 +227,15 @@ def close(search: Search, params: EngineParams, seed: int, deadline: float) -> t
     does not go on from what it finds, so that a run can be resumed as if it had never ended.
     """
     best, problem, began = search.best, search.best.problem, perf_counter()
-    rows = min(CLOSING_ROWS, problem.num_examples)
-    copied = began + SECONDS_PER_NUMBER * rows * problem.num_features
-    if not (search.rounds and looks_at_samples(problem, search.sample_rows)) or copied > deadline:
+    rows = closing_rows(problem, params, search.sample_rows) if search.rounds else 0
+    if not rows or began + seconds_to_begin(problem, rows) > deadline:
         return best, 0.0
     walk_seed = int(np.random.default_rng(child(seed, search.rounds, 0)).integers(2**31))
     moves = params.polish * len(best.codes)
-    try:
-        codes = Part(problem, best.codes, rows, seed).polish(
-            best.codes, CLOSING_HEAT, best.objective, moves, walk_seed, lambda: perf_counter() > deadline
-        )
-        best = min(best, problem.state(codes), key=lambda state: state.objective)
-    except KeyboardInterrupt:  # the rounds have ended already: what they found is the result
-        pass
-    return best, perf_counter() - began
+    codes = Part(problem, best.codes, rows, seed).polish(
+        best.codes, CLOSING_HEAT, best.objective, moves, walk_seed, lambda: perf_counter() > deadline
+    )
+    return min(best, problem.state(codes), key=lambda state: state.objective), perf_counter() - began
 
 
 def record_of(

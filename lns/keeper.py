@@ -47,6 +47,7 @@ class Begun:
     records: Sequence[RoundRecord] = ()
     select: dict[str, list[float]] = field(default_factory=dict)
     accept: Any = None
+    closed: NDArray[np.int32] | None = None  # what a walk at the end found; the search knows nothing of it
 
 
 class Keeper:
@@ -117,6 +118,8 @@ class Keeper:
             "start_time": begun.start_time,
         }
         self._arrays = {"start": begun.start, **grids_to_arrays(begun.search.curr.problem)}
+        if begun.closed is not None:
+            self.keep_closed(begun.closed)
         self._take_down(begun.search)
         self.write()
 
@@ -126,6 +129,10 @@ class Keeper:
         self._take_down(search)
         if perf_counter() >= self._due:
             self.write()
+
+    def keep_closed(self, codes: NDArray[np.int32]) -> None:
+        """Keep what a walk at the end has found, for a run that goes on and makes none of its own."""
+        self._arrays["closed"] = codes
 
     def _take_down(self, search: Search) -> None:
         header: dict[str, Any] = {
@@ -204,6 +211,7 @@ def load(path: str | os.PathLike[str], problem: QLossProblem | None = None) -> t
             records=records,
             select=header["select"],
             accept=header["accept"],
+            closed=arrays.get("closed"),
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise DamagedCheckpoint(

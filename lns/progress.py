@@ -8,6 +8,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
+
 if TYPE_CHECKING:
     from lns.datasets.dataset import Dataset
     from lns.problem import QLossProblem
@@ -48,6 +50,7 @@ class AtNewBests(Callbacks):
     ) -> None:
         self.look, self.every, self.share = look, every, share
         self._waiting: tuple[Any, float] | None = None
+        self._seen: Any = ()
         self._next = 0.0
 
     def on_best(self, record: RoundRecord, weights: Any, bias: float) -> None:
@@ -58,14 +61,18 @@ class AtNewBests(Callbacks):
         self._perhaps()
 
     def on_end(self, result: Result) -> None:
+        # What is returned need not be what a round has found: a walk may have followed.
+        if not np.array_equal(self._seen, np.append(result.weights, result.bias)):
+            self._waiting = result.weights, result.bias
         self._next = 0.0
         self._perhaps()
 
     def _perhaps(self) -> None:
         if self._waiting is None or (began := perf_counter()) < self._next:
             return
-        self.look(*self._waiting)
-        self._waiting = None
+        weights, bias = self._waiting
+        self.look(weights, bias)
+        self._waiting, self._seen = None, np.append(weights, bias)
         ended = perf_counter()
         self._next = ended + max(self.every, (ended - began) / self.share)
 

@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from lns.choose_q import error_costs
 from lns.errors import InvalidInput
-from lns.flip_rates import FlipRates, estimate_flip_rates
+from lns.flip_rates import FlipRates, check_rates, estimate_flip_rates
 from lns.problem import QLossProblem
-from lns.rounds import Part
+from lns.rounds import Part, seconds_to_begin
 
 if TYPE_CHECKING:
     from lns.result import Result
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 SHARE = 8e-4  # of the objective: what is nearer counts as equal
 RATE_ROWS = 20_000  # that flip rates are estimated from
 FEWEST = 100  # of them that have to belong to the smaller class
-DISTRUST = 0.15  # where classes overlap, estimated rates are too high by up to so much
+DISTRUST = 0.15  # where classes overlap, estimated rates are too high by about so much
+LEAST_DIFFERENCE = 0.05  # between the rates of the two classes; nearer ones cost both nearly alike
 WALK_ROWS = 1_000_000  # that walks look at; what they find is judged on all
 FIRST_TILT, LAST_TILT = 0.04, 0.64  # how much of the weights is given: doubled while it is a tie,
 STEP_BACK = 0.75  # then taken back by this factor until it is one again
@@ -62,18 +63,23 @@ class Settled:
 
 
 def suspected_rates(problem: QLossProblem, seed: int = 0) -> FlipRates:
-    """The least that the flip rates of the two classes must be; zeros where the labels may well be clean."""
+    """Estimated flip rates of the two classes, less what overlap of the classes can make of them.
+
+    Zeros where there is nothing to go by: too few examples, or about the same rates for both classes. On
+    clean data with classes that overlap and differ in size, the smaller one may still be suspected.
+    """
     few = _sample(problem, RATE_ROWS, seed)
     if min((few.y < 0).sum(), (few.y > 0).sum()) < FEWEST:
         return FlipRates(0.0, 0.0)
-    rates = estimate_flip_rates(few.matrix.X, few.y, few.share, seed=seed)
-    return FlipRates(*(max(0.0, rate - DISTRUST) for rate in rates))
+    found = estimate_flip_rates(few.matrix.X, few.y, few.share, seed=seed)
+    rates = FlipRates(*(max(0.0, rate - DISTRUST) for rate in found))
+    return rates if abs(rates.negative - rates.positive) >= LEAST_DIFFERENCE else FlipRates(0.0, 0.0)
 
 
 def settle(
     problem: QLossProblem,
     result: Result,
-    rates: FlipRates,
+    rates: FlipRates | tuple[float, float],
     share: float = SHARE,
     *,
     seed: int = 0,
@@ -87,17 +93,17 @@ def settle(
     Parameters
     ----------
     problem
-        The training problem, in this process.
+        The training problem, in this process, on the levels that were searched.
     result
         What a search has found.
     rates
-        Flip rates, as known or as `suspected_rates` tells.
+        Flip rates ρ₋ and ρ₊, as known or as `suspected_rates` tells.
     share
         Objectives that are higher than the lowest by at most this share count as equal to it.
     seed
         Of the walks, and of the sample of very large data.
     deadline
-        Of `time.perf_counter`; past it what has been found counts.
+        Of `time.perf_counter`; past it, or after Ctrl-C, what has been found counts.
 
     Examples
     --------
@@ -112,16 +118,21 @@ def settle(
     """
     if not 0 < share < 1:
         raise InvalidInput(f"share must lie between 0 and 1. Got {share}.")
-    began = perf_counter()
-    valley = _Valley(problem, rates, share, result.codes)
-    if rates.negative != rates.positive:  # equal rates cost both classes alike: nothing to gain
+    began, rates = perf_counter(), check_rates(rates)
+    if not np.array_equal(problem.values(result.codes)[0], result.weights):
+        raise InvalidInput("The result is of another problem, or of the same one on other levels.")
+    valley, reason = _Valley(problem, rates, share, result.codes), result.stop_reason
+    try:
         with threadpool_limits(1, user_api="blas"):  # sums come out the same on every machine
             _walk_along(valley, rates, seed, deadline)
+    except KeyboardInterrupt:
+        reason = "interrupted"
     chosen, gain = valley.choose()
     w, b = problem.values(chosen.codes)
     result = replace(
         result, objective=chosen.objective, weights=w, bias=float(b), codes=chosen.codes,
-        flagged=problem.flagged(w, b), wall_time=result.wall_time + perf_counter() - began,
+        flagged=problem.flagged(w, b), stop_reason=reason,
+        wall_time=result.wall_time + perf_counter() - began,
     )  # fmt: skip
     return Settled(result, valley.lowest.objective, gain)
 
@@ -180,8 +191,13 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
     few, codes = _sample(valley.problem, WALK_ROWS, seed), valley.lowest.codes
     costs = np.where(few.y < 0, *error_costs(rates))
 
+    begin = seconds_to_begin(valley.problem, few.num_examples)
+
     def expired() -> bool:
         return perf_counter() > deadline
+
+    def is_time() -> bool:
+        return perf_counter() + begin < deadline
 
     def is_tied_after_walk(tilt: float) -> bool:
         nonlocal codes
@@ -192,11 +208,11 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
         return valley.meet(codes)
 
     tilt = FIRST_TILT
-    while not expired() and is_tied_after_walk(tilt):
+    while is_time() and is_tied_after_walk(tilt):
         tilt *= 2
         if tilt > LAST_TILT:
             return
-    while not expired() and tilt > FIRST_TILT / 2:
+    while is_time() and tilt > FIRST_TILT / 2:
         tilt *= STEP_BACK
         if is_tied_after_walk(tilt):
             return

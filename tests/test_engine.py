@@ -25,6 +25,7 @@ from lns.accept import Outcome, RecordToRecord, greedy
 from lns.backends.local import LocalBackend
 from lns.engine import EngineParams, Search
 from lns.errors import EnergyMismatchError, InvalidInput
+from lns.progress import AtNewBests
 from lns.rounds import Choice
 from lns.solvers import make_solver
 
@@ -437,11 +438,12 @@ def test_there_is_no_walk_at_the_end_where_none_is_due(limits, params):
     problem = random_problem(rows=3000, features=8)
     result = lns.solve(problem, time_limit=None, params=params, initial="zero", **limits)
     assert result.objective == (result.rounds[-1].best if result.rounds else result.start_objective)
+    assert result.closing_time == 0
 
 
 def test_a_walk_that_has_no_time_left_is_left_out(monkeypatch):
     """Tests that a time limit holds: what cannot even be copied in time is not begun."""
-    monkeypatch.setattr(engine, "SECONDS_PER_NUMBER", 1.0)
+    monkeypatch.setattr(engine, "seconds_to_begin", lambda problem, rows: 10.0)
     problem = random_problem(rows=3000, features=8)
     result = lns.solve(problem, time_limit=0.5, params=ON_SAMPLES)
     assert result.objective == result.rounds[-1].best
@@ -462,6 +464,26 @@ def test_ctrl_c_in_the_last_walk_loses_nothing(monkeypatch):
     result = lns.solve(problem, max_rounds=3, time_limit=None, params=ON_SAMPLES)
     assert len(result.rounds) == 3
     assert result.objective == result.rounds[-1].best
+    assert result.stop_reason == "interrupted"
+
+
+def test_callbacks_hear_of_what_the_last_walk_found():
+    """Tests that whoever looks at new best solutions does not miss the one that is returned."""
+    problem, seen = random_problem(rows=3000, features=8), []
+    watcher = AtNewBests(lambda weights, bias: seen.append(problem.objective(weights, bias)))
+    result = lns.solve(problem, max_rounds=4, time_limit=None, params=ON_SAMPLES, callbacks=[watcher])
+    assert result.closing_time > 0
+    assert seen[-1] == pytest.approx(result.objective, abs=1e-12)
+
+
+def test_a_run_that_goes_on_never_returns_less_than_before(monkeypatch, tmp_path):
+    """Tests that what the last walk found is kept for a run that has no time for one of its own."""
+    problem, kept = random_problem(rows=3000, features=8), tmp_path / "run.ckpt"
+    first = lns.solve(problem, max_rounds=2, time_limit=None, params=ON_SAMPLES, checkpoint=kept)
+    monkeypatch.setattr(engine, "seconds_to_begin", lambda problem, rows: math.inf)
+    second, third = (lns.resume(kept, max_rounds=rounds, time_limit=9) for rounds in (3, 4))
+    assert second.rounds[-1].best > first.objective
+    assert second.objective == third.objective == first.objective
 
 
 def test_a_new_episode_opens_after_rounds_without_a_better_solution(ladder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,9 +131,12 @@ def test_new_bests_are_looked_at_now_and_then_and_the_last_one_always():
         watch.on_best(record(), [0.0], bias)
     watch.on_round(record())
     assert seen == [1.0]
-    watch.on_end(None)
-    watch.on_end(None)
+    for _ in range(2):
+        watch.on_end(SimpleNamespace(weights=[0.0], bias=3.0))
     assert seen == [1.0, 3.0]
+    watch.on_end(SimpleNamespace(weights=[0.0], bias=3.5))  # found after the last round
+    assert seen == [1.0, 3.0, 3.5]
+    del seen[-1]
     eager = AtNewBests(lambda weights, bias: seen.append(bias), every=0.0, share=1e9)
     eager.on_best(record(), [0.0], 4.0)
     eager.on_round(record())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from time import perf_counter
 
 import numpy as np
 import pytest
+from scipy import sparse
 from search_cases import random_problem
 
 import lns
@@ -14,6 +15,7 @@ from lns import ties
 from lns.cli import build_parser
 from lns.errors import InvalidInput
 from lns.flip_rates import FlipRates
+from lns.problem import QLossProblem
 from lns.ties import settle, suspected_rates
 
 ONE_SIDED = FlipRates(0.3, 0.0)
@@ -84,9 +86,8 @@ def test_what_is_out_of_reach_is_no_tie(noisy):
     """Tests that a narrow tie leaves everything but the time as it was."""
     problem, _, result = noisy
     best = settle(problem, result, ONE_SIDED, 0.005)
-    lowest = replace(result, codes=best.result.codes, objective=best.result.objective)
-    settled = settle(problem, lowest, FlipRates(0.0, 0.3), 1e-9)
-    assert settled.result.objective <= lowest.objective
+    settled = settle(problem, best.result, FlipRates(0.0, 0.3), 1e-9)
+    assert settled.result.objective <= best.result.objective
     assert settled.gain == 0
 
 
@@ -111,14 +112,63 @@ def no_search():
     return lns.engine.EngineParams(opening=0, polish=0, walks=1)
 
 
-def test_a_difference_within_doubt_decides_nothing():
+def test_a_difference_within_doubt_decides_nothing(monkeypatch):
     """Tests that on few examples a lower error has to be much lower."""
-    X, _, y = overlapping(60, 0.4)
+    X, _, y = overlapping(400, 0.4)
     problem = lns.QLossProblem(X, y, q=-0.5)
     result = lns.solve(problem, max_rounds=2, time_limit=None)
     settled = settle(problem, result, ONE_SIDED, 0.002)
     assert settled.gain == 0
     assert settled.result.objective == settled.lowest
+    monkeypatch.setattr(ties, "DOUBTS", 0.0)
+    assert settle(problem, result, ONE_SIDED, 0.002).gain > 0
+
+
+def test_ctrl_c_keeps_what_was_met(noisy, monkeypatch):
+    """Tests that an interrupted walk ends the run as Ctrl-C does, with a result."""
+    problem, _, result = noisy
+    meet, met = ties._Valley.meet, []
+
+    def interrupt(self, codes):
+        met.append(meet(self, codes))
+        if len(met) == 5:
+            raise KeyboardInterrupt
+        return met[-1]
+
+    monkeypatch.setattr(ties._Valley, "meet", interrupt)
+    settled = settle(problem, result, ONE_SIDED, 0.005)
+    assert settled.result.stop_reason == "interrupted"
+    assert settled.gain > 0
+
+
+def test_weights_and_sparse_data_are_settled_too():
+    """Tests against the same problem with every example written as often as it weighs."""
+    X, truth, y = overlapping(4000, 0.4)
+    twice = np.repeat(np.arange(4000), np.where(truth > 0, 2, 1))
+    weighted = lns.QLossProblem(sparse.csr_array(X), y, q=-0.5, sample_weight=np.where(truth > 0, 2.0, 1.0))
+    repeated = lns.QLossProblem(X[twice], y[twice], q=-0.5).on_grids(*weighted.grids)
+    result = lns.solve(weighted, max_rounds=3, time_limit=None)
+    found = [settle(problem, result, ONE_SIDED, 0.005) for problem in (weighted, repeated)]
+    for settled in found:
+        assert settled.gain > 0
+    w, b = found[0].result.weights, found[0].result.bias
+    assert found[0].result.objective == pytest.approx(repeated.objective(w, b), abs=1e-9)
+
+
+def test_a_result_on_other_levels_is_refused(noisy):
+    """Tests that codes are not read on levels that they were not found on."""
+    problem, _, result = noisy
+    other = lns.QLossProblem(problem.matrix.X, problem.y, weight_range=(-3, 3))
+    with pytest.raises(InvalidInput, match="on other levels"):
+        settle(other, result, ONE_SIDED)
+
+
+@pytest.mark.parametrize("rates", [(0.7, 0.4), (-0.1, 0.0)])
+def test_impossible_rates_are_refused(noisy, rates):
+    """Tests that rates are checked."""
+    problem, _, result = noisy
+    with pytest.raises(InvalidInput, match="Flip rates must"):
+        settle(problem, result, rates)
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.0])
@@ -160,6 +210,34 @@ def noisy_file(tmp_path):
 
 
 LIMITS = ["--max-rounds", "3", "--time-limit", "none"]
+
+
+def test_a_run_that_goes_on_settles_on_its_own_levels(run, noisy_file, tmp_path, monkeypatch):
+    """Tests a run whose warm start was cut short: its levels are those of the checkpoint, not new ones."""
+    kept = ["--checkpoint", str(tmp_path / "run.ckpt"), "--ties", "0.005"]
+    start = QLossProblem.find_warm_start
+    monkeypatch.setattr(QLossProblem, "find_warm_start", lambda self, deadline=0.0: start(self, 0.0))
+    assert run("train", noisy_file, "--max-rounds", "2", "--time-limit", "9", *kept)[0] == 0
+    monkeypatch.setattr(QLossProblem, "find_warm_start", start)
+    code, out, _ = run(
+        "train", noisy_file, "--resume", "--max-rounds", "3", "--time-limit", "9", *kept, "--json"
+    )
+    assert code == 0
+    result = lns.resume(tmp_path / "run.ckpt", max_rounds=3, time_limit=None)
+    assert json.loads(out)["objective"] <= 1.005 * result.objective
+
+
+def test_ctrl_c_while_a_tie_is_settled_loses_nothing(run, noisy_file, monkeypatch, tmp_path):
+    """Tests the exit code, the summary and the folder of such a run."""
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ties, "_walk_along", interrupt)
+    code, out, _ = run("train", noisy_file, *LIMITS, "--out", str(tmp_path / "kept"))
+    assert code == 130
+    assert "objective" in out
+    assert (tmp_path / "kept" / "flagged.csv").exists()
 
 
 @pytest.mark.parametrize(

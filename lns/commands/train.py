@@ -78,7 +78,8 @@ A file for --config has the names of the options; what stands on the command lin
   num_reads = 20
 
 --json prints one object with the keys dataset, examples (for training), features, num_variables, noise, q,
-lam, solver, backend, seed, objective, train_error (on the labels trained with), test_error (clean), flagged,
+lam, solver, backend, seed, objective (of the classifier: with --ties 0 the lowest that was found, else at
+most that share above it), train_error (on the labels trained with), test_error (clean), flagged,
 flip_recall, flip_precision, rounds, accepted, wall_time (seconds), peak_memory_mb and stop_reason. Errors,
 recall and precision are fractions; null where there is nothing to count.
 """

@@ -159,16 +159,31 @@ def _search_and_settle(
     args: argparse.Namespace, problem: QLossProblem, callbacks: list[Callbacks]
 ) -> tuple[Result, Settled | None]:
     """A search, and where labels are suspected to be wrong, a choice among solutions it cannot tell apart."""
+    from lns.keeper import interrupted_by_sigterm
+    from lns.progress import Callbacks
     from lns.ties import settle, suspected_rates
 
+    class Searched(Callbacks):
+        """The problem on the levels that are searched: a run that goes on has them from its checkpoint."""
+
+        def on_start(self, problem: QLossProblem, objective: float) -> None:
+            self.problem = problem
+
+    began = perf_counter()
     if not args.ties or not any(rates := suspected_rates(problem, args.seed)):
         return _search(args, problem, callbacks, args.time_limit), None
-    limit = math.inf if args.time_limit is None else args.time_limit
-    result = _search(args, problem, callbacks, (1 - FOR_TIES) * limit if math.isfinite(limit) else None)
+    left = math.inf if args.time_limit is None else args.time_limit - (perf_counter() - began)
+    limit = None if args.time_limit is None else max((1 - FOR_TIES) * left, 0.5 * args.time_limit)
+    searched = Searched()
+    result = _search(args, problem, [*callbacks, searched], limit)
     if result.stop_reason in ("target", "interrupted"):  # whoever asked for that waits for what was found
         return result, None
-    deadline = perf_counter() + FOR_TIES * limit
-    settled = settle(problem, result, rates, args.ties, seed=args.seed, deadline=deadline)
+    # The time of a run that goes on counts from its first beginning.
+    spent = limit if args.resume and limit is not None else result.wall_time
+    with interrupted_by_sigterm():
+        settled = settle(
+            searched.problem, result, rates, args.ties, seed=args.seed, deadline=perf_counter() + left - spent
+        )
     return settled.result, settled
 
 

@@ -132,6 +132,8 @@ def _result(story: Story) -> str:
         note = f"{plain(start, 5)} at the start"
         if start > 0:
             note += f", {percent((start - objective) / start)} lower now"
+        if rounds and plain(objective, 5) != plain(rounds[-1].best, 5):
+            note += f"; {plain(rounds[-1].best, 5)} at the end of the rounds"
         tiles.append(("Objective", plain(objective, 5), note, False))
     if margins:
         share = percent(margins["flagged"] / margins["examples"])
