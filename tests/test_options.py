@@ -21,6 +21,7 @@ weight-range = [-8, 8]
 time-limit = "none"
 max-rounds = 2
 target = 0.01
+ties = 0.002
 solver = "emulator"
 topology = "chimera:4"
 seed = 5
@@ -53,7 +54,7 @@ def test_a_file_can_hold_every_option(toml):
     assert (args.noise, args.rows, args.data_dir) == (0.25, 200, "somewhere")
     assert args.q == {-1: -0.7, 1: 0.0}
     assert (args.lam, args.weight_bits, args.weight_range) == (1e-5, 3, (-8.0, 8.0))
-    assert (args.time_limit, args.max_rounds, args.target) == (None, 2, 0.01)
+    assert (args.time_limit, args.max_rounds, args.target, args.ties) == (None, 2, 0.01, 0.002)
     assert (args.solver, args.topology, args.seed) == ("emulator", "chimera:4", 5)
     assert args.solver_option == [("num_reads", 4), ("noise", 0.02)]
     assert (args.backend, args.workers, args.address, args.checkpoint) == ("local", 1, "head:1", "x.ckpt")
