@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from lns.cross_fit import NEVER, CrossFit
 from lns.flip_rates import FlipRates, check_rates, corrected_error, rates_from_scores
-from lns.matrix import as_matrix
+from lns.matrix import as_matrix, numbers_per_row
 from lns.q_range import q_candidates
 
 DEFAULT_LAM = 1e-3
@@ -224,7 +224,7 @@ class _Part:
         rows = matrix.shape[0]
         weight = np.ones(rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         groups = sorted((np.flatnonzero(labels == label) for label in np.unique(labels)), key=len)
-        numbers = matrix.X.nnz / rows if hasattr(matrix.X, "nnz") else matrix.shape[1]
+        numbers = numbers_per_row(matrix)
         most = int(min(MOST_ROWS, max(500, MOST_NUMBERS / max(1.0, numbers * len(groups) / 2))))
         if rows <= most:
             return cls(matrix.X, labels, weight)

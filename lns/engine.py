@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from lns.accept import TOLERANCE, Accept, Outcome
 from lns.errors import EnergyMismatchError, InvalidInput
+from lns.matrix import numbers_per_row
 from lns.merge import merge
 from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Clock, Part, Proposal, Task, numbers_per_row, seconds_to_begin
+from lns.rounds import Choice, Clock, Part, Proposal, Task, seconds_to_begin
 from lns.select import REWARDS, AdaptiveSelector
 from lns.stop import Progress, Stop
 
@@ -216,7 +217,8 @@ def closing_rows(problem: QLossProblem, params: EngineParams, sample_rows: int) 
     """Rows of the walk at the end; 0 if none is due, because rounds look at as many or data is in shards."""
     if problem.specimen is not problem or not params.polish:
         return 0
-    rows = min(CLOSING_ROWS, problem.num_examples, int(CLOSING_NUMBERS / max(1.0, numbers_per_row(problem))))
+    most = int(CLOSING_NUMBERS / max(1.0, numbers_per_row(problem.matrix)))
+    rows = min(CLOSING_ROWS, most, problem.num_examples)
     return rows if rows > sample_rows else 0
 
 

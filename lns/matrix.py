@@ -321,6 +321,11 @@ def _check_dtype(dtype: np.dtype) -> None:
         raise InvalidInput(f"X must hold real numbers (float32 or float64). Got dtype {dtype}.")
 
 
+def numbers_per_row(matrix: Matrix) -> float:
+    """How many features of an example are stored, on the average."""
+    return matrix.X.nnz / matrix.shape[0] if isinstance(matrix, SparseMatrix) else float(matrix.shape[1])
+
+
 def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise InvalidInput(f"X must have two dimensions, examples by features. Got shape {shape}.")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lns import neighbourhood as nb
 from lns import subproblem
 from lns.grid import unpack_bits
+from lns.matrix import numbers_per_row
 from lns.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -28,14 +29,9 @@ if TYPE_CHECKING:
 COLD = 0.04  # temperature at which a polish ends, in units of an average example's loss
 
 
-def numbers_per_row(problem: QLossProblem) -> float:
-    """How many features of an example are stored, on the average."""
-    return getattr(problem.matrix.X, "nnz", problem.matrix.X.size) / problem.num_examples
-
-
 def seconds_to_begin(problem: QLossProblem, rows: int) -> float:
     """What it should cost to make a `Part` of so many rows: a copy of the data, and correlations."""
-    each, n = numbers_per_row(problem), problem.num_features
+    each, n = numbers_per_row(problem.matrix), problem.num_features
     return rows * (2e-8 * each + 4.5e-11 * each**2) + 2e-7 * n**2
 
 

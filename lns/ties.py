@@ -2,7 +2,7 @@
 
 On large noisy data the lowest objective lies in a flat valley. On covertype, with 40 % of the negatives
 flipped and one q = -0.5, solutions whose objectives differ by 0.05 % differ by a point in their errors on
-clean labels, and another sample of the same data would move the objective by three times as much.
+clean labels, and another sample of the same data would move the objective by four times as much.
 
 What noisy labels still tell is the error corrected for the flip rates (`lns.flip_rates`). It is a weighted
 error, in which labels of a class that has lost examples to the other one count more. The same weights on the
@@ -190,7 +190,6 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
     """
     few, codes = _sample(valley.problem, WALK_ROWS, seed), valley.lowest.codes
     costs = np.where(few.y < 0, *error_costs(rates))
-
     begin = seconds_to_begin(valley.problem, few.num_examples)
 
     def expired() -> bool:
