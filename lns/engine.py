@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lns.accept import TOLERANCE, Accept, Outcome
+from lns.accept import Accept, Outcome
 from lns.errors import EnergyMismatchError, InvalidInput
 from lns.matrix import numbers_per_row
 from lns.merge import merge
 from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Clock, Part, Proposal, Task, seconds_to_begin
+from lns.rounds import Choice, Clock, Part, Proposal, Task, seconds_to_begin, time_until
 from lns.select import REWARDS, AdaptiveSelector
 from lns.stop import Progress, Stop
 
@@ -46,13 +46,14 @@ class EngineParams:
         Walks that open an episode side by side; the best goes on.
     opening_share, reopening_share, opening
         Each of them may take this share of the time limit, in the first episode and in later ones, as far as
-        the size of the data tells, and at most so many moves per weight: beyond that many, another walk finds
-        more than a longer one. (An estimate of the work, not of this machine's speed: the same arguments give
-        the same search.)
+        the size of the data tells, and at most the work of so many moves per weight with all examples: beyond
+        that, another walk finds more than a longer one. (An estimate of the work, not of this machine's
+        speed: the same arguments give the same search.)
     heats
         Temperatures at which those walks begin, in units of an average example's loss, taken in turn.
-    patience
-        Rounds without a better solution of this episode after which a new one begins.
+    patience, least_gain
+        After so many rounds in which this episode gained less, in units of an average example's loss, a new
+        one begins.
     elites
         Solutions remembered, for fusion and for opening episodes.
     fuse
@@ -65,10 +66,11 @@ class EngineParams:
     polish: int = 100
     walks: int = 4
     opening_share: float = 0.35
-    reopening_share: float = 0.06
-    opening: int = 4000
-    heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
-    patience: int = 10
+    reopening_share: float = 0.1
+    opening: int = 2000
+    heats: tuple[float, ...] = (6.0, 3.0, 20.0, 1.0, 60.0)
+    patience: int = 5
+    least_gain: float = 0.1
     elites: int = 8
     sample_rows: int = 65_536
     fuse: bool = True
@@ -103,7 +105,7 @@ class Search:
         """A search that stands at its start."""
         state = problem.state(start)
         search = cls(curr=state, best=state, sample_rows=params.sample_rows, sample_codes=state.codes)
-        search.remember(state, params.elites)
+        search.remember(state.codes, state.objective, params.elites)
         return search
 
     def progress(self, seconds: float) -> Progress:
@@ -121,13 +123,13 @@ class Search:
             self.curr = self.curr.problem.state(cand)
             if abs(self.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
                 raise EnergyMismatchError(self.curr.objective, value, "the merge")
-            self.remember(self.curr, params.elites)
+            self.remember(self.curr.codes, self.curr.objective, params.elites)
         if outcome is Outcome.BEST:
             self.best, self.best_round = self.curr, self.rounds + 1
-        if self.opening or self.curr.objective < self.episode_best - TOLERANCE:
-            self.episode_best, self.stalled = self.curr.objective, 0
-        else:
-            self.stalled += 1
+        before = math.inf if self.opening else self.episode_best
+        self.episode_best = min(before, self.curr.objective)
+        worth = params.least_gain * self.best.objective / self.curr.problem.num_examples
+        self.stalled = 0 if before - self.episode_best > worth else self.stalled + 1
         self.opening = self.stalled >= params.patience
 
     def sample(self, seed: int) -> Part:
@@ -135,10 +137,10 @@ class Search:
         codes = self.curr.codes if self.sample_codes is None else self.sample_codes
         return Part(self.curr.problem, codes, self.sample_rows, seed)
 
-    def remember(self, state: State, limit: int) -> None:
+    def remember(self, codes: NDArray[np.int32], objective: float, limit: int) -> None:
         """Keep a solution among the elites, once, best first."""
-        if all((state.codes != codes).any() for _, codes in self.elites):
-            self.elites.append((state.objective, state.codes.copy()))
+        if all((codes != elite).any() for _, elite in self.elites):
+            self.elites.append((objective, codes.copy()))
             self.elites.sort(key=lambda elite: (elite[0], elite[1].tobytes()))
             del self.elites[limit:]
 
@@ -197,6 +199,9 @@ def run(
 
             cand, value, alone = merge(base, np.stack([one.codes for one in proposals]), params.fuse)
             outcome = accept(search.best.objective, math.inf if opening else base.objective, value, rng)
+            if opening:  # walks that end elsewhere are worth remembering, too
+                for proposal, objective in zip(proposals, alone, strict=True):
+                    search.remember(proposal.codes, float(objective), params.elites)
             search.adopt(cand, value, outcome, params)
             if not opening:
                 select.update([REWARDS[outcome] if one < base.objective else 0.0 for one in alone])
@@ -235,7 +240,7 @@ def close(search: Search, params: EngineParams, seed: int, deadline: float) -> t
     walk_seed = int(np.random.default_rng(child(seed, search.rounds, 0)).integers(2**31))
     moves = params.polish * len(best.codes)
     codes = Part(problem, best.codes, rows, seed).polish(
-        best.codes, CLOSING_HEAT, best.objective, moves, walk_seed, lambda: perf_counter() > deadline
+        best.codes, CLOSING_HEAT, best.objective, moves, walk_seed, time_until(deadline)
     )
     return min(best, problem.state(codes), key=lambda state: state.objective), perf_counter() - began
 

@@ -6,6 +6,7 @@ same proposal wherever and whenever it runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -62,7 +63,7 @@ class Part:
         level: float,
         moves: int,
         seed: int,
-        expired: Callable[[], bool] = lambda: False,
+        used: Callable[[], float] = lambda: 0.0,
     ) -> NDArray[np.int32]:
         """The best codes of a short walk that begins at `heat`.
 
@@ -70,7 +71,7 @@ class Part:
         or small, the walk takes the same way.
         """
         unit = max(level, 1e-9) / self.problem.num_examples
-        return self.working.anneal(codes, heat * unit, min(COLD, heat) * unit, moves, seed, expired=expired)
+        return self.working.anneal(codes, heat * unit, min(COLD, heat) * unit, moves, seed, used=used)
 
     def view(self, codes: NDArray[np.int32], elites: list[NDArray[np.int32]]) -> View:
         """What strategies may look at."""
@@ -243,8 +244,31 @@ class Task:
     level: float = 1.0
 
 
-def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] = lambda: False) -> Proposal:
-    """Run one neighbourhood on a part of the data; once its time has `expired`, only what is cheap."""
+class Turns:
+    """When each of several tasks has to end that take turns on a few workers until a deadline."""
+
+    def __init__(self, tasks: int, workers: int, deadline: float) -> None:
+        self.workers, self.began = workers, perf_counter()
+        self.span = (deadline - self.began) / math.ceil(tasks / workers)
+
+    def end(self, k: int) -> float:
+        """By the clock of `perf_counter`."""
+        return self.began + self.span * (k // self.workers + 1)
+
+
+def time_until(end: float) -> Callable[[], float]:
+    """A function that tells which share of the time from now to `end` (of `perf_counter`) has passed."""
+    now = perf_counter()
+    span = end - now
+    return lambda: (perf_counter() - now) / span if span > 0 else 1.0
+
+
+def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = lambda: 0.0) -> Proposal:
+    """Run one neighbourhood on a part of the data; once all of its time is `used`, only what is cheap."""
+
+    def expired() -> bool:
+        return used() >= 1.0
+
     problem, codes, choice = part.problem, task.codes, task.choice
     clock = Clock()
     rng = np.random.default_rng(task.seed)
@@ -265,7 +289,7 @@ def propose(part: Part, solver: Solver, task: Task, expired: Callable[[], bool] 
         clock.lap("rank")
     if choice.heat > 0:
         seed = int(rng.integers(2**31))
-        cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, expired)
+        cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, used)
         clock.lap("polish")
     return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
 

@@ -24,7 +24,7 @@ from lns.choose_q import error_costs
 from lns.errors import InvalidInput
 from lns.flip_rates import FlipRates, check_rates, estimate_flip_rates
 from lns.problem import QLossProblem
-from lns.rounds import Part, seconds_to_begin
+from lns.rounds import Part, seconds_to_begin, time_until
 
 if TYPE_CHECKING:
     from lns.result import Result
@@ -192,9 +192,6 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
     costs = np.where(few.y < 0, *error_costs(rates))
     begin = seconds_to_begin(valley.problem, few.num_examples)
 
-    def expired() -> bool:
-        return perf_counter() > deadline
-
     def is_time() -> bool:
         return perf_counter() + begin < deadline
 
@@ -203,7 +200,7 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
         weights = few.share * (1 + tilt * (costs - 1))
         tilted = QLossProblem.assemble(few.model(), few.matrix, few.y, few.q, weights / weights.sum())
         part, level = Part(tilted, codes, few.num_examples, seed), valley.lowest.objective
-        codes = part.polish(codes, HEAT, level, MOVES * len(codes), seed, expired)
+        codes = part.polish(codes, HEAT, level, MOVES * len(codes), seed, time_until(deadline))
         return valley.meet(codes)
 
     tilt = FIRST_TILT

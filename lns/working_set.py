@@ -6,14 +6,19 @@ densely or as a list of its non-zero entries, whichever is faster to walk. With 
     u_s = r_s (1 - m_s),   z_si = r_s y_s x_si,   top_s = c_s (1 - q_s)²,
 
 so that the loss of an example is min(max(u_s, 0)², top_s) and a change d of weight i moves u by -d z_i.
+
+Most examples are far beyond the edges of the loss, u = 0 and u² = top: they are right, or given up, and stay
+so for a while. A walk leaves them out. It goes in segments, and before each of them looks at all examples:
+those that could come to an edge, judged by how far they have moved before, take part in the next one. A
+segment after which the account does not balance is taken back.
+
 What comes out of a search here is a proposal: its objective is always taken from the problem itself.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -24,11 +29,41 @@ from lns.kernels import FAST
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
-DENSE_ABOVE = 0.25  # share of non-zero entries from which a dense column is faster to walk
-SEGMENT_WORK = 50_000_000  # moves x rows between two looks at the clock
-REFRESH = 4096  # accepted moves after which u is rebuilt, so that rounding does not pile up
 PARTNERS = 6  # correlated weights remembered for each weight
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
+
+# Work is measured in what takes about a nanosecond: counted, not timed, so that walks can be repeated.
+DENSE_ENTRY, SPARSE_ENTRY, ATTEMPT = 0.16, 1.2, 45.0
+DENSE_ABOVE = DENSE_ENTRY / SPARSE_ENTRY  # share of non-zero entries from which a dense column is faster
+SHORTEST_SEGMENT, LONGEST_SEGMENT = 2e6, 1e8
+SEGMENT = 10  # times the work of looking at all examples
+FIRST_SEGMENT = 0.3  # of the others: nothing is known yet of how far examples move
+
+# An example takes part if it is nearer to an edge than so many times what it has moved in a segment. To leave
+# out one that comes in from where its loss is zero is a mistake, one that was given up a missed chance.
+REACH_FROM_ZERO, REACH_FROM_TOP = 4.0, 2.0
+MEMORY = 0.7  # of the move of an example, from segment to segment
+LEAST_MOVE = 0.3  # of the mean move that every example is trusted to make
+ALL_ABOVE = 0.8  # share of examples from which all take part
+FEW = 500  # examples that are copied all the same: so the small rounds before a run compile all loops
+BALANCE = 3e-7  # of the objective: what single precision may be out by
+LATE = 0.1  # share of its time by which a walk may be late before it hurries
+
+
+class Columns(NamedTuple):
+    """The columns of some examples, as the loops take them."""
+
+    slot: NDArray[np.int64]  # column of `dense`, or -1 for a sparse one
+    dense: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    @property
+    def cost(self) -> NDArray[np.float64]:
+        """The work of one look at each column."""
+        rows, entries = self.dense.shape[1], np.diff(self.indptr)
+        return np.where(self.slot >= 0, DENSE_ENTRY * rows, SPARSE_ENTRY * entries)
 
 
 class WorkingSet:
@@ -37,10 +72,11 @@ class WorkingSet:
     def __init__(self, problem: QLossProblem) -> None:
         self.problem = problem
         rows, n = problem.matrix.shape
-        self.root = np.sqrt(problem.share * rows)
-        self.top = (np.square(self.root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
-        sign = (self.root * problem.y).astype(np.float32)
-        self.slot = np.full(n + 1, -1, dtype=np.int64)  # column of `dense`, or -1 for a sparse one
+        root = np.sqrt(problem.share * rows)
+        self.root = root.astype(np.float32)
+        self.top = (np.square(root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
+        sign = (root * problem.y).astype(np.float32)
+        slot = np.full(n + 1, -1, dtype=np.int64)
         indptr = [0]
         indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
         values: list[NDArray] = [np.empty(0, dtype=np.float32)]
@@ -48,20 +84,21 @@ class WorkingSet:
         for i in range(n):
             where, x = problem.matrix.column(i)
             if len(where) > DENSE_ABOVE * rows:
-                self.slot[i] = len(dense)
+                slot[i] = len(dense)
                 column = np.zeros(rows, dtype=np.float32)
                 column[where] = x
                 dense.append(column * sign)
             else:
                 indices.append(where.astype(np.int32))
                 values.append(x.astype(np.float32) * sign[where])
-            indptr.append(indptr[-1] + (0 if self.slot[i] >= 0 else len(where)))
-        self.slot[n] = len(dense)
+            indptr.append(indptr[-1] + (0 if slot[i] >= 0 else len(where)))
+        slot[n] = len(dense)
         dense.append(sign)  # the bias
         indptr.append(indptr[-1])
-        self.indptr = np.array(indptr, dtype=np.int64)
-        self.indices, self.values = np.concatenate(indices), np.concatenate(values)
-        self.dense = np.array(dense)
+        self.columns = Columns(
+            slot, np.array(dense), np.array(indptr), np.concatenate(indices), np.concatenate(values)
+        )
+        self.look = float(self.columns.cost.sum()) + 4.0 * rows  # the work of one look at all examples
 
     def set_partners(self, margins: NDArray[np.float64]) -> None:
         """Learn which weights can make up for each other, from the curvature at these margins.
@@ -82,43 +119,69 @@ class WorkingSet:
         each = np.arange(n)[:, None]
         self.ratio = np.clip(-hessian[each, self.partner] / np.square(size)[self.partner], -1e3, 1e3)
 
-    def anneal(
-        self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
-        pairs: float = 0.3, expired: Callable[[], bool] = lambda: False,
-    ) -> NDArray[np.int32]:  # fmt: skip
-        """The best codes that a walk of so many moves from `codes` comes across.
-
-        Temperatures are changes of F. The walk is cut into segments of fixed length, before each of which it
-        asks whether its time has `expired`, and then ends early.
-        """
-        problem, walk, best, energy, lowest = self.problem, codes.copy(), codes, 0.0, 0.0
-        length = max(200, SEGMENT_WORK // (len(self.root) + 500))  # a move costs something on few rows, too
-        bounds = [*range(0, moves, length), moves]
-        root = self.root.astype(np.float32)
-        for start, stop in itertools.pairwise(bounds):
-            if expired():
-                break
-            w, b = problem.values(walk)
-            ends = [hot * (cold / hot) ** (at / moves) for at in (start, stop)]
-            found, low, end = anneal(
-                *self.arrays, root, walk, np.append(w, b), problem.steps, problem.tops, problem.lam,
-                self.partner, self.ratio, pairs, *ends, stop - start, (seed + start) % 2**32,
-            )  # fmt: skip
-            if energy + low < lowest - 1e-9:
-                best, lowest = found, energy + low
-            energy += end
-        return best
-
     @property
     def seconds_per_move(self) -> float:
-        """What a move of the walk should cost, from the lengths of the columns alone."""
-        dense = np.count_nonzero(self.slot >= 0) * len(self.root)
-        return 1e-7 + (4e-10 * dense + 2.5e-9 * len(self.indices)) / len(self.slot)
+        """What a move of the walk should cost if all examples take part."""
+        return 1e-9 * (ATTEMPT + float(self.columns.cost.mean()))
 
-    @property
-    def arrays(self) -> tuple[NDArray, ...]:
-        """What the kernels take."""
-        return self.slot, self.dense, self.indptr, self.indices, self.values, self.top
+    def place(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float32], float]:
+        """Weights with the bias, u of all examples, and the objective there."""
+        problem = self.problem
+        w = np.append(*problem.values(codes))
+        u = self.root.copy()
+        subtract_scores(*self.columns, w, u)
+        loss = total_loss(u, self.top) / len(u)
+        return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
+
+    def anneal(
+        self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
+        pairs: float = 0.3, used: Callable[[], float] = lambda: 0.0,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """The best codes that a walk from `codes` comes across.
+
+        Temperatures are changes of F. The walk does the work of so many `moves` with all examples; as most of
+        them are left out, it makes many more. Before each segment it asks which share of the time is `used`:
+        a walk that will not end in time cools faster.
+        """
+        problem = self.problem
+        budget, spent, count = moves * self.seconds_per_move * 1e9, 0.0, 0
+        best, here = codes, codes.copy()
+        w, u, energy = self.place(here)
+        lowest, drift, began = energy, None, used()
+        while spent < budget and (now := used()) < 1.0:
+            share = (now - began) / (1.0 - began)
+            if share > spent / budget + LATE:
+                spent = share * budget
+            live, columns = self._taking_part(u, drift)
+            length = min(max(SEGMENT * self.look, SHORTEST_SEGMENT), LONGEST_SEGMENT)
+            length = min(length if count else FIRST_SEGMENT * length, budget - spent)
+            ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
+            before = here.copy(), w.copy(), u, energy
+            found, low, end = anneal(
+                *columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps, problem.tops,
+                problem.lam, self.partner, self.ratio, columns.cost, pairs, *ends, length, seed + count,
+            )  # fmt: skip
+            believed = energy + end
+            w, u, energy = self.place(here)
+            moved = np.abs(u - before[2])
+            drift = moved if drift is None else np.maximum(MEMORY * drift, moved)
+            if before[3] + low < lowest - 1e-9 and (true := self.place(found)[2]) < lowest - 1e-9:
+                best, lowest = found, true
+            if energy > believed + ends[0] + BALANCE * energy:  # somebody who was left out is hurt
+                here, w, u, energy = before
+            spent, count = spent + length + self.look, count + 1
+        return best
+
+    def _taking_part(
+        self, u: NDArray[np.float32], drift: NDArray[np.float32] | None
+    ) -> tuple[NDArray[np.intp] | slice, Columns]:
+        """The examples that may come to an edge of their loss, and their columns."""
+        move = np.inf if drift is None else np.maximum(drift, LEAST_MOVE * drift.mean())
+        near = (u > -REACH_FROM_ZERO * move) & (u < np.sqrt(self.top) + REACH_FROM_TOP * move)
+        live = np.flatnonzero(near)
+        if len(live) > ALL_ABOVE * len(u) and len(u) > FEW:
+            return slice(None), self.columns
+        return live, Columns(*columns_of_rows(*self.columns, near, live))
 
 
 @njit(inline="always", **FAST)
@@ -128,22 +191,47 @@ def _loss(u, top):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
+def columns_of_rows(slot, dense, indptr, indices, values, chosen, rows):  # type: ignore[no-untyped-def]
+    """The columns of the chosen rows, given as a mask and by number."""
+    n, count = slot.shape[0], rows.shape[0]
+    place = np.cumsum(chosen) - 1
+    new_indptr = np.zeros(n + 1, np.int64)
+    new_dense = np.empty((dense.shape[0], count), np.float32)
+    new_indices = np.empty(indices.shape[0], np.int32)
+    new_values = np.empty(indices.shape[0], np.float32)
+    at = 0
+    for i in range(n):
+        if slot[i] >= 0:
+            source, target = dense[slot[i]], new_dense[slot[i]]
+            for r in range(count):
+                target[r] = source[np.uint32(rows[r])]
+        else:
+            for j in range(indptr[i], indptr[i + 1]):
+                s = np.uint32(indices[j])
+                if chosen[s]:
+                    new_indices[at] = place[s]
+                    new_values[at] = values[j]
+                    at += 1
+        new_indptr[i + 1] = at
+    return slot, new_dense, new_indptr, new_indices[:at], new_values[:at]
+
+
+@njit(**FAST)
 def change_of_loss(slot, dense, indptr, indices, values, top, u, i, d):  # type: ignore[no-untyped-def]
     """Sum of the change of all losses when weight i moves by d."""
     total = 0.0
     d32 = np.float32(d)
     k = slot[i]
-    if k >= 0:
-        column = dense[k]
-        rows = u.shape[0]
-        for s0 in range(0, rows, RUN):
+    if k >= 0:  # over slices, from 0, so that numba vectorises
+        for s0 in range(0, u.shape[0], RUN):
+            z, us, tops = dense[k, s0 : s0 + RUN], u[s0 : s0 + RUN], top[s0 : s0 + RUN]
             part = np.float32(0.0)
-            for s in range(s0, min(rows, s0 + RUN)):
-                part += _loss(u[s] - d32 * column[s], top[s]) - _loss(u[s], top[s])
+            for s in range(z.shape[0]):
+                part += _loss(us[s] - d32 * z[s], tops[s]) - _loss(us[s], tops[s])
             total += part
     else:
         for j in range(indptr[i], indptr[i + 1]):
-            s = indices[j]
+            s = np.uint32(indices[j])  # never negative: no need to look
             total += _loss(u[s] - d32 * values[j], top[s]) - _loss(u[s], top[s])
     return total
 
@@ -159,14 +247,12 @@ def move(slot, dense, indptr, indices, values, u, i, d):  # type: ignore[no-unty
             u[s] -= d32 * column[s]
     else:
         for j in range(indptr[i], indptr[i + 1]):
-            u[indices[j]] -= d32 * values[j]
+            u[np.uint32(indices[j])] -= d32 * values[j]
 
 
 @njit(**FAST)
-def rebuild(slot, dense, indptr, indices, values, u, root, w):  # type: ignore[no-untyped-def]
-    """u from the weights, without the rounding history of many moves."""
-    for s in range(u.shape[0]):  # a slice assignment would compile numba's shape errors, for seconds
-        u[s] = root[s]
+def subtract_scores(slot, dense, indptr, indices, values, w, u):  # type: ignore[no-untyped-def]
+    """Move all weights from zero to w."""
     for i in range(w.shape[0]):
         if w[i] != 0.0:
             move(slot, dense, indptr, indices, values, u, i, w[i])
@@ -177,94 +263,95 @@ def total_loss(u, top):  # type: ignore[no-untyped-def]
     """Sum of all losses."""
     total = 0.0
     for s0 in range(0, u.shape[0], RUN):
+        us, tops = u[s0 : s0 + RUN], top[s0 : s0 + RUN]
         part = np.float32(0.0)
-        for s in range(s0, min(u.shape[0], s0 + RUN)):
-            part += _loss(u[s], top[s])
+        for s in range(us.shape[0]):
+            part += _loss(us[s], tops[s])
         total += part
     return total
 
 
+@njit(inline="always", **FAST)
+def draw(state):  # type: ignore[no-untyped-def]
+    """The next number in [0, 1): splitmix64, thirty times as fast as numba's own generator."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    slot, dense, indptr, indices, values, top, root, codes, w, steps, tops, lam, partner, ratio, pairs,
-    hot, cold, moves, seed,
+    slot, dense, indptr, indices, values, top, u, scale, codes, w, steps, tops, lam, partner, ratio, cost,
+    pairs, hot, cold, budget, seed,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
     A move takes one weight to another level. With probability `pairs` a correlated weight moves along to
-    make up for it (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`
-    and `w` in place; returns the best codes and the objective there and at the end, relative to the start.
+    make up for it (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`,
+    `w` and `u` in place until the work of `budget` is done; returns the best codes and the objective there
+    and at the end, relative to the start.
     """
-    np.random.seed(seed)
-    rows, n = root.shape[0], codes.shape[0]
-    scale = 1.0 / rows
-    u = np.empty(rows, dtype=np.float32)
-    rebuild(slot, dense, indptr, indices, values, u, root, w)
-    start = total_loss(u, top)
+    state = np.array([seed], dtype=np.uint64)
+    n = codes.shape[0]
     energy = 0.0
     best = 0.0
     best_codes = codes.copy()
-    cooling = (cold / hot) ** (1.0 / max(moves - 1, 1))
-    temperature = hot
-    accepted = 0
-    reg0 = 0.0
-    for i in range(n - 1):
-        reg0 += lam * w[i] * w[i]
-    for _ in range(moves):
-        temperature *= cooling
-        i = np.random.randint(n)
-        kind = np.random.random()
+    work = 0.0
+    fall = np.log(cold / hot) / budget
+    while work < budget:
+        work += ATTEMPT
+        i = int(draw(state) * n)
+        kind = draw(state)
         if kind < 0.4:
             new = codes[i] + 1
         elif kind < 0.8:
             new = codes[i] - 1
         elif kind < 0.9:  # any level
-            new = np.random.randint(tops[i] + 1)
+            new = int(draw(state) * (tops[i] + 1))
         else:  # mostly short jumps, for grids of many levels
             reach = 2
-            while reach < tops[i] and np.random.random() < 0.6:
+            while reach < tops[i] and draw(state) < 0.6:
                 reach *= 2
-            new = codes[i] + np.random.randint(-reach, reach + 1)
+            new = codes[i] - reach + int(draw(state) * (2 * reach + 1))
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
         j, new_j, e = -1, 0, 0.0
-        if np.random.random() < pairs:
-            c = np.random.randint(partner.shape[1])
+        if draw(state) < pairs:
+            c = int(draw(state) * partner.shape[1])
             j = partner[i, c]
-            new_j = codes[j] + int(np.floor(ratio[i, c] * (new - codes[i]) + np.random.random()))
+            new_j = codes[j] + int(np.floor(ratio[i, c] * (new - codes[i]) + draw(state)))
             e = (new_j - codes[j]) * steps[j]
             if new_j == codes[j] or new_j < 0 or new_j > tops[j]:
                 continue
         delta = scale * change_of_loss(slot, dense, indptr, indices, values, top, u, i, d)
+        work += cost[i]
         if i < n - 1:
             delta += lam * d * (2.0 * w[i] + d)
         if j >= 0:
             move(slot, dense, indptr, indices, values, u, i, d)
             delta += scale * change_of_loss(slot, dense, indptr, indices, values, top, u, j, e)
+            work += cost[i] + cost[j]
             if j < n - 1:
                 delta += lam * e * (2.0 * w[j] + e)
-        if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
+        if delta <= 0.0 or draw(state) < np.exp(-delta / (hot * np.exp(fall * work))):
             if j >= 0:
                 move(slot, dense, indptr, indices, values, u, j, e)
                 codes[j] = new_j
                 w[j] += e
             else:
                 move(slot, dense, indptr, indices, values, u, i, d)
+            work += cost[i] if j < 0 else cost[j]
             codes[i] = new
             w[i] += d
             energy += delta
-            accepted += 1
-            if accepted % REFRESH == 0:
-                rebuild(slot, dense, indptr, indices, values, u, root, w)
-                reg = 0.0
-                for k in range(n - 1):
-                    reg += lam * w[k] * w[k]
-                energy = scale * (total_loss(u, top) - start) + reg - reg0
             if energy < best - 1e-9:
                 best = energy
                 for k in range(n):
                     best_codes[k] = codes[k]
         elif j >= 0:
             move(slot, dense, indptr, indices, values, u, i, -d)
+            work += cost[i]
     return best_codes, best, energy

@@ -490,10 +490,33 @@ def test_a_new_episode_opens_after_rounds_without_a_better_solution(ladder):
     """Tests that patience counts rounds, from the last improvement of the episode on."""
     problem, c = ladder
     script = Script(c[5], c[6], c[4], c[6], c[6], c[6], c[5], c[6], c[6], c[6])
-    _, records, _, _ = play(problem, c[7], script, patience=3)
+    _, records, _, _ = play(problem, c[7], script, patience=3, least_gain=0.0)
     openings = [r.round for r in records if r.neighbourhoods[0].kind == "opening"]
     assert openings == [0, 6]
     assert [r.episode for r in records] == [1] * 6 + [2] * 4
+
+
+def test_small_gains_do_not_keep_an_episode_going(ladder):
+    """Tests that a gain below `least_gain` of an average example's loss counts as none, one above as one."""
+    problem, c = ladder
+    gain, loss = recomputed(problem, c[6]) - recomputed(problem, c[5]), recomputed(problem, c[5])
+    share = gain / (loss / problem.num_examples)  # of an average example's loss
+    for least, openings in ((1.01 * share, [0, 2]), (0.99 * share, [0, 3])):
+        script = Script(c[6], c[5], c[7], c[7], c[7])
+        _, records, _, _ = play(problem, c[7], script, patience=2, least_gain=least)
+        opened = [r.round for r in records if r.neighbourhoods[0].kind == "opening"]
+        assert opened[:2] == [openings[0], openings[1] + 1]
+
+
+def test_walks_that_lose_are_remembered(ladder):
+    """Tests that an opening keeps the ends of all its walks among the elites."""
+    problem, c = ladder
+    script = Script([c[5], c[3]])
+    search, _, _, _ = play(problem, c[7], script, neighbourhoods=2, fuse=False)
+    assert [codes.tolist() for _, codes in search.elites] == [c[3], c[5], c[7]]
+    assert [value for value, _ in search.elites] == [
+        pytest.approx(recomputed(problem, c[k])) for k in (3, 5, 7)
+    ]
 
 
 def test_later_episodes_begin_from_elites(ladder):
@@ -514,7 +537,7 @@ def test_elites_are_few_different_and_sorted(ladder):
     problem, c = ladder
     search = Search(curr=problem.state(np.array(c[0])), best=problem.state(np.array(c[0])))
     for k in (4, 2, 4, 6, 2, 0, 5):
-        search.remember(problem.state(np.array(c[k])), 3)
+        search.remember(np.array(c[k]), recomputed(problem, c[k]), 3)
     assert [codes.tolist() for _, codes in search.elites] == [c[0], c[2], c[4]]
     assert [value for value, _ in search.elites] == pytest.approx(
         [recomputed(problem, c[k]) for k in (0, 2, 4)]

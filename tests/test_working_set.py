@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -58,7 +61,9 @@ def test_changes_of_loss_agree_with_exact_gains(problem):
         for sign, exact in zip((-1, 1), gains, strict=True):
             if np.isfinite(exact):
                 d = sign * problem.steps[i]
-                change = working_set.change_of_loss(*working.arrays, u, i, d) / problem.num_examples
+                change = (
+                    working_set.change_of_loss(*working.columns, working.top, u, i, d) / problem.num_examples
+                )
                 assert change + penalty[i] * d * (2 * w[i] + d) == pytest.approx(exact, abs=2e-6)
 
 
@@ -70,23 +75,39 @@ def test_the_copy_has_the_whole_loss(problem):
     assert total == pytest.approx(state.loss, rel=1e-5)
 
 
-def test_rebuilding_gives_the_margins(problem):
+def test_a_place_has_margins_and_objective(problem):
     """Tests that the columns hold the data, with labels and sample weights folded in."""
     state = problem.state(random_codes(problem))
     working = WorkingSet(problem)
-    u = np.empty(problem.num_examples, dtype=np.float32)
-    root = working.root.astype(np.float32)
-    working_set.rebuild(*working.arrays[:-1], u, root, np.append(state.weights, state.bias))
+    w, u, objective = working.place(state.codes)
+    np.testing.assert_array_equal(w, np.append(state.weights, state.bias))
     np.testing.assert_allclose(u, kept_margins(working, state), atol=1e-5)
+    assert objective == pytest.approx(state.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("chosen", [[], [3], [0, 5, 6, 119], range(120)])
+def test_columns_of_some_rows(kind, chosen):
+    """Tests that the columns of some examples are those of a problem that has no others."""
+    problem = random_problem(kind)
+    mask = np.isin(np.arange(problem.num_examples), chosen)
+    rows = np.flatnonzero(mask)
+    found = working_set.columns_of_rows(*WorkingSet(problem).columns, mask, rows)
+    for i in range(problem.num_features + 1):
+        u = np.zeros(len(rows), dtype=np.float32)
+        working_set.move(*found, u, i, -1.0)
+        whole = np.zeros(problem.num_examples, dtype=np.float32)
+        working_set.move(*WorkingSet(problem).columns, whole, i, -1.0)
+        np.testing.assert_array_equal(u, whole[rows])
 
 
 def test_dense_and_sparse_columns_both_occur():
     """Tests that the mixed problem is walked in both ways, and that every entry is stored once."""
     working = WorkingSet(random_problem("mixed"))
-    assert (working.slot >= 0).any()
-    assert (working.slot < 0).any()
-    assert working.slot[-1] >= 0  # the bias
-    assert working.indptr[-1] == len(working.indices) == len(working.values)
+    columns = working.columns
+    assert (columns.slot >= 0).any()
+    assert (columns.slot < 0).any()
+    assert columns.slot[-1] >= 0  # the bias
+    assert columns.indptr[-1] == len(columns.indices) == len(columns.values)
 
 
 def test_layout_of_the_data_does_not_matter():
@@ -96,7 +117,7 @@ def test_layout_of_the_data_does_not_matter():
     y = np.where(np.arange(80) % 3, 1, -1)
     options = {"lam": 0.01, "weight_range": (-1, 1), "bias_range": (-1, 1)}
     first, second = (ready(QLossProblem(data, y, **options)) for data in (X, sparse.csr_array(X)))
-    for a, b in zip(first.arrays, second.arrays, strict=True):
+    for a, b in zip(first.columns, second.columns, strict=True):
         np.testing.assert_array_equal(a, b)
     start = first.problem.state().codes
     np.testing.assert_array_equal(
@@ -153,36 +174,141 @@ def test_the_same_seed_gives_the_same_walk(kind):
     assert any((found[0] != other).any() for other in found[2:])
 
 
-@pytest.mark.parametrize("segments", [1, 7])
-def test_a_long_walk_does_not_drift(kind, segments, monkeypatch):
-    """Tests the objective that a walk believes in after many accepted moves against its recomputation."""
-    moves = 40_000
-    problem = random_problem(kind, rows=300)
-    monkeypatch.setattr(working_set, "SEGMENT_WORK", (300 + 500) * -(-moves // segments))
-    believed = []
+@pytest.fixture
+def spy(monkeypatch):
+    """The segments of walks: what each believed to change and what it did, ends of temperature, examples."""
+    segments = []
     compiled = working_set.anneal
 
-    def spy(*arguments):
-        walk = next(a for a in arguments if isinstance(a, np.ndarray) and a.dtype == np.int32 and len(a) == 7)
-        before = recomputed(problem, walk)
+    def watched(*arguments):
+        u, codes, hot, cold = arguments[6], arguments[8], *arguments[17:19]
+        before = codes.copy()
         found, low, end = compiled(*arguments)
-        believed.append((before + end, recomputed(problem, walk)))
-        believed.append((before + low, recomputed(problem, found)))
+        segments.append(Segment(before, codes.copy(), found, low, end, hot, cold, len(u)))
         return found, low, end
 
-    monkeypatch.setattr(working_set, "anneal", spy)
+    monkeypatch.setattr(working_set, "anneal", watched)
+    return segments
+
+
+class Segment(NamedTuple):
+    before: np.ndarray
+    after: np.ndarray
+    found: np.ndarray
+    low: float
+    end: float
+    hot: float
+    cold: float
+    examples: int
+
+
+def short_segments(monkeypatch, work=20_000.0):
+    """Many segments, also on little data."""
+    monkeypatch.setattr(working_set, "SHORTEST_SEGMENT", work)
+    monkeypatch.setattr(working_set, "LONGEST_SEGMENT", work)
+
+
+@pytest.mark.parametrize("work", [20_000.0, 1e9])
+def test_segments_know_what_they_do(kind, work, spy, monkeypatch):
+    """Tests the changes of the objective that a hot walk with all examples believes in."""
+    short_segments(monkeypatch, work)
+    monkeypatch.setattr(working_set, "LEAST_MOVE", 1e6)
+    problem = random_problem(kind, rows=300)
+    ready(problem).anneal(random_codes(problem), 1.0, 0.5, 3_000, 0)  # nearly every move is accepted
+    assert len(spy) == 1 if work == 1e9 else len(spy) > 5
+    for one in spy:
+        start = recomputed(problem, one.before)
+        assert one.examples == 300
+        assert start + one.end == pytest.approx(recomputed(problem, one.after), abs=3e-6)
+        assert start + one.low == pytest.approx(recomputed(problem, one.found), abs=3e-6)
+
+
+def separable(rows=2000, seed=0):
+    """Two classes far apart: most examples never come near an edge of their loss."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 5)) * (rng.random((rows, 5)) < [1.0, 1.0, 0.3, 0.1, 0.1])
+    y = np.where(X[:, 0] + 0.1 * rng.normal(size=rows) > 0, 1, -1)
+    y[: rows // 10] *= -1
+    return QLossProblem(X, y, lam=1e-6, weight_bits=8, weight_range=(-16, 16), bias_range=(-1, 1))
+
+
+def test_examples_far_from_the_edges_are_left_out(spy, monkeypatch):
+    """Tests that a cool walk works on a part of the examples, and still knows what it does."""
+    short_segments(monkeypatch, 500_000.0)
+    problem = separable()
+    start = problem.codes([14.0, 0, 0, 0, 0], 0.0)
+    unit = recomputed(problem, start) / problem.num_examples
+    found = ready(problem, start).anneal(start, unit, 0.04 * unit, 60_000, 0)
+    assert spy[0].examples == problem.num_examples  # nothing is known yet
+    assert np.median([one.examples for one in spy]) < 0.5 * problem.num_examples
+    hurt = [
+        recomputed(problem, one.after) - recomputed(problem, one.before) - one.end > one.hot + 1e-6
+        for one in spy
+    ]
+    assert np.mean(hurt) < 0.1
+    assert recomputed(problem, found) < recomputed(problem, start)
+
+
+def test_segments_that_hurt_examples_left_out_are_taken_back(spy, monkeypatch):
+    """Tests a walk that leaves out all it can: where it was wrong, the next segment begins where it began."""
+    short_segments(monkeypatch, 100_000.0)
+    for name in ("REACH_FROM_ZERO", "REACH_FROM_TOP"):
+        monkeypatch.setattr(working_set, name, 0.0)
+    problem = separable()
+    start = random_codes(problem, 3)
+    unit = recomputed(problem, start) / problem.num_examples
+    ready(problem, start).anneal(start, 20 * unit, 0.04 * unit, 20_000, 0)
+    backs = 0
+    for one, after in itertools.pairwise(spy):
+        believed = recomputed(problem, one.before) + one.end
+        true = recomputed(problem, one.after)
+        if true > believed + one.hot + 1e-5:
+            backs += 1
+            np.testing.assert_array_equal(after.before, one.before)
+        elif true < believed + one.hot - 1e-5:
+            np.testing.assert_array_equal(after.before, one.after)
+    assert backs > 0
+
+
+def test_temperatures_go_from_hot_to_cold(spy, monkeypatch):
+    """Tests that segments follow each other from one end to the other."""
+    short_segments(monkeypatch)
+    problem = random_problem()
+    ready(problem).anneal(random_codes(problem), 0.1, 1e-3, 3_000, 0)
+    assert spy[0].hot == 0.1
+    assert all(one.hot > one.cold >= after.hot for one, after in itertools.pairwise(spy))
+    assert spy[-1].cold == pytest.approx(1e-3, rel=0.3)
+
+
+def test_a_late_walk_cools_faster(spy, monkeypatch):
+    """Tests that a walk that is behind its time goes to the temperature of that time, and ends with it.
+
+    Its time is what is left when it begins: here one half.
+    """
+    short_segments(monkeypatch)
+    problem = random_problem()
+    times = iter([0.5, 0.5, 0.75, 0.95, 1.0])
+    ready(problem).anneal(random_codes(problem), 1.0, 1e-4, 10**6, 0, used=lambda: next(times))
+    assert [one.hot for one in spy] == pytest.approx([1.0, 1e-2, 10**-3.6], rel=1e-2)
+
+
+def test_a_clock_that_is_not_late_changes_nothing(kind):
+    """Tests that a walk is the same whether or not it has a generous time limit."""
+    problem = random_problem(kind)
     start = random_codes(problem)
-    ready(problem).anneal(start, 1.0, 0.5, moves, 0)  # hot: nearly every move is accepted
-    assert len(believed) == 2 * segments
-    np.testing.assert_allclose(*zip(*believed, strict=True), atol=3e-6)
+    found = [
+        ready(problem).anneal(start, 0.1, 1e-3, 3000, 0, used=lambda share=share: share)
+        for share in (0.0, 0.99)
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_walk_in_pieces_still_finds_the_optimum(kind, monkeypatch):
     """Tests that cutting a walk into segments loses neither its cooling nor its best point."""
     problem = random_problem(kind, features=4, weight_bits=2, bias_bits=3)
     _, objectives = every_code(problem)
-    for work in (120 * 200, 120 * 10**6):
-        monkeypatch.setattr(working_set, "SEGMENT_WORK", work)
+    for work in (100_000.0, 1e9):
+        short_segments(monkeypatch, work)
         found = ready(problem).anneal(random_codes(problem), 0.1, 1e-4, 8000, 0)
         assert recomputed(problem, found) == pytest.approx(objectives[0], abs=1e-6)
 
@@ -198,17 +324,17 @@ def test_a_walk_whose_time_has_expired_stays_where_it_is():
     """Tests that no segment runs."""
     problem = random_problem()
     start = random_codes(problem)
-    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, expired=lambda: True)
+    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, used=lambda: 1.0)
     np.testing.assert_array_equal(found, start)
 
 
 def test_a_walk_ends_when_its_time_expires(monkeypatch):
     """Tests an endless walk whose third look at the clock says stop, and that its answer is kept."""
     problem = random_problem()
-    monkeypatch.setattr(working_set, "SEGMENT_WORK", 1)
-    looks = iter([False, False, True])
+    short_segments(monkeypatch)
+    looks = iter([0.0, 0.0, 1.0])
     start = random_codes(problem)
-    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, expired=lambda: next(looks))
+    found = ready(problem).anneal(start, 0.02, 0.001, 10**9, 0, used=lambda: next(looks))
     assert next(looks, None) is None
     assert recomputed(problem, found) <= recomputed(problem, start) + 1e-6
 

@@ -5,13 +5,13 @@ The compiled loops and the samplers release the GIL: threads use all cores and s
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
 from types import TracebackType
 
-from lns.rounds import Part, Proposal, Task, propose
+from lns.rounds import Part, Proposal, Task, Turns, propose, time_until
 from lns.solvers import Solver
 
 
@@ -21,16 +21,19 @@ class LocalBackend:
     def __init__(self, solver: Solver, workers: int | None = None) -> None:
         self.solver = solver
         self._cancelled = False
-        self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="lns-round")
+        self.workers = workers or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="lns-round")
 
     def __call__(self, part: Part, tasks: Sequence[Task], deadline: float) -> list[Proposal]:
-        """Propose for every task."""
+        """Propose for every task; where they take turns, each has its share of the time."""
+        turns = Turns(len(tasks), self.workers, deadline)
 
-        def expired() -> bool:
-            return self._cancelled or perf_counter() > deadline
+        def run(k: int) -> Proposal:
+            used = time_until(turns.end(k))
+            return propose(part, self.solver, tasks[k], lambda: math.inf if self._cancelled else used())
 
         try:
-            return list(self._pool.map(lambda task: propose(part, self.solver, task, expired), tasks))
+            return list(self._pool.map(run, range(len(tasks))))
         except KeyboardInterrupt:
             self._cancelled = True  # the threads end their walks at the next look
             raise

@@ -25,7 +25,7 @@ from lns.backends.cluster import Cluster, ClusterLost
 from lns.backends.local import LocalBackend
 from lns.backends.ray_worker import Parcel, run_task
 from lns.errors import ClusterWarning, InvalidInput
-from lns.rounds import Part, Proposal, Task, propose
+from lns.rounds import Part, Proposal, Task, Turns, propose, time_until
 from lns.solvers import Solver
 
 ATTEMPTS = 4  # on the cluster; after that this process runs the task itself
@@ -162,6 +162,7 @@ class Round:
 
     def __init__(self, backend: RayBackend, part: Part, tasks: Sequence[Task], deadline: float) -> None:
         self.backend, self.part, self.tasks, self.deadline = backend, part, tasks, deadline
+        self.turns = Turns(len(tasks), backend.workers, deadline)
         self.found: dict[int, Proposal] = {}
         self.retries = [0] * len(tasks)
         self._work = [pickle.dumps(task) for task in tasks]
@@ -204,7 +205,8 @@ class Round:
                 self.backend.tell_full(error)
                 self._run_here(k)
                 continue
-            left = self.deadline - perf_counter()
+            # A task may be sent before it is its turn; its time begins when it does.
+            left = min(self.turns.end(k) - perf_counter(), self.turns.span)
             ref = run_task.remote(part, self.backend.solver_parcel, self._work[k], left)
             self._running[ref] = Attempt(k, perf_counter())
             busy += 1
@@ -265,8 +267,8 @@ class Round:
     def _run_here(self, k: int) -> None:
         """The last resort: in this process."""
         self.retries[k] = max(1, self.retries[k])
-        expired = lambda: perf_counter() > self.deadline  # noqa: E731
-        self._keep(k, propose(self.part, self.backend.solver, self.tasks[k], expired))
+        used = time_until(self.deadline)
+        self._keep(k, propose(self.part, self.backend.solver, self.tasks[k], used))
 
 
 def _open(ref: ObjectRef) -> bytes:

@@ -14,7 +14,7 @@ import ray
 from threadpoolctl import threadpool_limits
 
 from lns import matrix
-from lns.rounds import Part, propose
+from lns.rounds import Part, propose, time_until
 from lns.solvers import Solver
 
 _count = itertools.count()
@@ -59,10 +59,10 @@ def run_task(part: Parcel, solver: Parcel, work: bytes, seconds: float) -> bytes
 
     `seconds` are left of its time: clocks of different machines do not agree on more than that.
     """
-    end = perf_counter() + seconds
+    used = time_until(perf_counter() + seconds)
     the_part: Part = opened("part", part)
     the_solver: Solver = opened("solver", solver)
     use_one_core()
-    found = propose(the_part, the_solver, pickle.loads(work), lambda: perf_counter() > end)
+    found = propose(the_part, the_solver, pickle.loads(work), used)
     sizes = found.num_variables, found.num_couplers, found.reads
     return pickle.dumps((found.codes, found.batch, *sizes, found.timings, found.chip))
