@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
+PAID = 1e-4  # share of the objective: an episode on a sample that lowers it by more is followed by another
+HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
 CLOSING_ROWS, CLOSING_NUMBERS = 1_000_000, 100_000_000  # that the walk at the end looks at, at most
 CLOSING_SHARE = 0.05  # of the time limit that is kept for it
 CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
@@ -50,7 +52,8 @@ class EngineParams:
         that, another walk finds more than a longer one. (An estimate of the work, not of this machine's
         speed: the same arguments give the same search.)
     heats
-        Temperatures at which those walks begin, in units of an average example's loss, taken in turn.
+        Temperatures at which those walks begin, taken in turn, in units of an average example's loss (of
+        20,000 examples, if there are more).
     patience, least_gain
         After so many rounds in which this episode gained less, in units of an average example's loss, a new
         one begins.
@@ -59,7 +62,7 @@ class EngineParams:
     fuse
         Combine the proposals of a round; without it the best one is taken.
     sample_rows
-        Rounds look at this many examples of larger data, twice as many whenever they no longer help.
+        Rounds look at this many examples of larger data, twice as many whenever an episode no longer helps.
     """
 
     neighbourhoods: int = 2
@@ -95,6 +98,7 @@ class Search:
     best_round: int = 0
     episode: int = 0
     episode_best: float = math.inf
+    before_episode: float = math.inf  # the best objective when it began
     stalled: int = 0
     opening: bool = True  # whether the next round opens an episode
     sample_rows: int = 0  # how many examples rounds look at,
@@ -131,6 +135,11 @@ class Search:
         worth = params.least_gain * self.best.objective / self.curr.problem.num_examples
         self.stalled = 0 if before - self.episode_best > worth else self.stalled + 1
         self.opening = self.stalled >= params.patience
+
+    @property
+    def episode_paid(self) -> bool:
+        """Whether this episode has lowered the objective enough for another one on the same sample."""
+        return self.before_episode - self.best.objective > PAID * self.best.objective
 
     def sample(self, seed: int) -> Part:
         """The examples that rounds look at."""
@@ -173,8 +182,8 @@ def run(
     records: list[RoundRecord] = []
     try:
         while not (reason := stop(search.progress(perf_counter() - began))):
-            if search.opening and search.episode and part.can_grow:
-                # Before an episode ends, the sample of the data grows.
+            if search.opening and search.episode and part.can_grow and not search.episode_paid:
+                # Before episodes on a sample that no longer help, the sample grows.
                 search.sample_rows, search.sample_codes = 2 * part.rows, search.curr.codes
                 search.stalled, search.opening = 0, False
                 part = search.sample(seed)
@@ -185,7 +194,7 @@ def run(
             if opening:
                 share = params.reopening_share if search.episode else params.opening_share
                 moves = opening_moves(part, params, share, time_limit)
-                tasks = open_episode(search, start, moves, params, seed, rng)
+                tasks = open_episode(search, start, part.rows, moves, params, seed, rng)
             else:
                 choices = select(part.view(base.codes, search.elite_codes), params.neighbourhoods, rng)
                 moves = params.polish * len(start)
@@ -299,18 +308,20 @@ def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
 def open_episode(
     search: Search,
     start: NDArray[np.int32],
+    rows: int,
     moves: int,
     params: EngineParams,
     seed: int,
     rng: np.random.Generator,
 ) -> list[Task]:
     """Walks that begin hot: those of the first episode from the start, later ones from an elite each."""
-    tasks = []
+    tasks, hotter = [], max(1.0, rows / HOT_ROWS)
     for k in range(params.walks):
         codes = search.elites[rng.integers(len(search.elites))][1] if search.episode else start
-        heat = params.heats[(search.episode * params.walks + k) % len(params.heats)]
+        heat = hotter * params.heats[(search.episode * params.walks + k) % len(params.heats)]
         tasks.append(
             Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k), search.best.objective)
         )
     search.episode += 1
+    search.before_episode = search.best.objective
     return tasks

@@ -29,7 +29,7 @@ from lns.settings import Settings
 from lns.sharded import ShardedProblem
 
 COUNTERS = (
-    "rounds", "best_round", "episode", "episode_best", "stalled", "opening", "sample_rows",
+    "rounds", "best_round", "episode", "episode_best", "before_episode", "stalled", "opening", "sample_rows",
 )  # fmt: skip
 MOST = 0.05  # share of the time that writing may take
 
