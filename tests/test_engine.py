@@ -400,6 +400,25 @@ def test_samples_are_judged_on_the_whole():
         assert record.best <= min(one.objective for one in record.neighbourhoods) + 1e-9
 
 
+@pytest.mark.parametrize(("second", "rows"), [(3, [2, 2, 2, 2, 2, 2]), (5, [2, 2, 2, 2, 3, 3])])
+def test_a_sample_grows_when_an_episode_no_longer_pays(ladder, second, rows):
+    """Tests that an episode that found something is followed by another one on the same sample."""
+    problem, c = ladder
+    script = Script(c[5], c[7], c[second], c[7], c[7], c[7])
+    _, records, _, _ = play(problem, c[7], script, patience=1, least_gain=0.0, sample_rows=2)
+    assert [record.rows for record in records] == rows
+
+
+@pytest.mark.parametrize(("rows", "hotter"), [(300, 1.0), (20_000, 1.0), (50_000, 2.5)])
+def test_walks_begin_hotter_on_more_examples(ladder, rows, hotter):
+    """Tests that an opening is as hot for 20,000 examples as for fewer, and in proportion for more."""
+    problem, c = ladder
+    params = EngineParams(walks=2, heats=(6.0, 1.0))
+    search = Search.begin(problem, np.array(c[7], dtype=np.int32), params)
+    tasks = engine.open_episode(search, search.curr.codes, rows, 10, params, 0, np.random.default_rng(0))
+    assert [task.choice.heat for task in tasks] == [6.0 * hotter, 1.0 * hotter]
+
+
 def test_examples_of_a_sample_are_rows_of_the_data():
     """Tests that a record names examples by their rows in the whole data, not in the sample."""
     problem = random_problem(rows=400)

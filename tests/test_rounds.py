@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from search_cases import KINDS, NO_WEIGHTS, random_codes, random_problem, recomputed
 
 from lns import rounds
-from lns.rounds import Choice, Part, Task, propose
+from lns.rounds import Choice, Part, Task, Turns, propose, time_until
 from lns.solvers import make_solver
 from lns.state import State
 
@@ -428,3 +428,39 @@ def test_a_view_shows_gains_partners_and_elites():
     np.testing.assert_allclose(view.gains(), problem.state(codes).gains())
     assert len(view.partner) == len(codes)
     assert view.elites is elites
+
+
+# ---- time ----
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is set."""
+    now = [100.0]
+    monkeypatch.setattr(rounds, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_tasks_that_take_turns_share_the_time(clock):
+    """Tests five tasks on two workers: three turns of equal length."""
+    turns = Turns(5, 2, 130.0)
+    assert turns.span == pytest.approx(10.0)
+    assert [turns.end(k) for k in range(5)] == pytest.approx([110, 110, 120, 120, 130])
+
+
+def test_without_a_deadline_turns_have_no_end(clock):
+    """Tests that nothing is ever late."""
+    assert Turns(5, 2, np.inf).end(4) == np.inf
+    used = time_until(np.inf)
+    clock[0] = 1e9
+    assert used() == 0.0
+
+
+def test_the_share_of_time_that_is_used(clock):
+    """Tests the beginning, the middle, the end and beyond, and a time that is over before it begins."""
+    used = time_until(104.0)
+    shares = []
+    for clock[0] in (100.0, 101.0, 104.0, 106.0):
+        shares.append(used())
+    assert shares == pytest.approx([0.0, 0.25, 1.0, 1.5])
+    assert time_until(106.0)() == time_until(90.0)() == 1.0
