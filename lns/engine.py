@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
 PAID = 1e-4  # share of the objective: an episode on a sample that lowers it by more is followed by another
+DOUBLINGS = 3  # of the length of the walks that open an episode, from one to the next
+HOT = 5.0  # from here on, a walk forgets where it began
 HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
+TYPICAL = 3.0  # times the average: up to here, the loss of those who have one asks for no more heat
 CLOSING_ROWS, CLOSING_NUMBERS = 1_000_000, 100_000_000  # that the walk at the end looks at, at most
 CLOSING_SHARE = 0.05  # of the time limit that is kept for it
 CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
@@ -48,12 +51,13 @@ class EngineParams:
         Walks that open an episode side by side; the best goes on.
     opening_share, reopening_share, opening
         Each of them may take this share of the time limit, in the first episode and in later ones, as far as
-        the size of the data tells, and at most the work of so many moves per weight with all examples: beyond
-        that, another walk finds more than a longer one. (An estimate of the work, not of this machine's
-        speed: the same arguments give the same search.)
+        the size of the data tells, and at most the work of so many moves per weight with all examples in the
+        first episode, twice as many in the second, and so on, three times. (An estimate of the work, not of
+        this machine's speed: the same arguments give the same search.)
     heats
-        Temperatures at which those walks begin, taken in turn, in units of an average example's loss (of
-        20,000 examples, if there are more).
+        Temperatures at which those walks begin, taken in turn, in units of an average example's loss. Hot
+        ones, from 5 on, begin at the start, and hotter where `heat_needed` says so; after the first episode
+        the others begin at an elite.
     patience, least_gain
         After so many rounds in which this episode gained less, in units of an average example's loss, a new
         one begins.
@@ -66,12 +70,12 @@ class EngineParams:
     """
 
     neighbourhoods: int = 2
-    polish: int = 100
+    polish: int = 300
     walks: int = 4
     opening_share: float = 0.35
-    reopening_share: float = 0.1
-    opening: int = 2000
-    heats: tuple[float, ...] = (6.0, 3.0, 20.0, 1.0, 60.0)
+    reopening_share: float = 0.2
+    opening: int = 1000
+    heats: tuple[float, ...] = (6.0, 20.0, 1.0, 60.0, 3.0)
     patience: int = 5
     least_gain: float = 0.1
     elites: int = 8
@@ -193,8 +197,9 @@ def run(
             base, opening = search.curr, search.opening
             if opening:
                 share = params.reopening_share if search.episode else params.opening_share
-                moves = opening_moves(part, params, share, time_limit)
-                tasks = open_episode(search, start, part.rows, moves, params, seed, rng)
+                moves = opening_moves(part, params, search.episode, share, time_limit)
+                hotter = heat_needed(part, search.best.codes)
+                tasks = open_episode(search, start, hotter, moves, params, seed, rng)
             else:
                 choices = select(part.view(base.codes, search.elite_codes), params.neighbourhoods, rng)
                 moves = params.polish * len(start)
@@ -292,12 +297,25 @@ def opening_deadline(deadline: float) -> float:
     return now + 0.75 * (deadline - now)
 
 
-def opening_moves(part: Part, params: EngineParams, share: float, time_limit: float | None) -> int:
+def opening_moves(
+    part: Part, params: EngineParams, episode: int, share: float, time_limit: float | None
+) -> int:
     """Length of the walks that open an episode."""
-    most = params.opening * len(part.problem.tops)
+    most = params.opening * 2 ** min(episode, DOUBLINGS) * len(part.problem.tops)
     if time_limit is None:
         return most
     return min(most, int(share * time_limit / part.working.seconds_per_move))
+
+
+def heat_needed(part: Part, codes: NDArray[np.int32]) -> float:
+    """By which factor hot walks begin hotter: where examples are many, or few of them bear all the loss.
+
+    A walk has to be able to give up an example and to win one back. Where most examples are right, those
+    that are not have far more than an average loss.
+    """
+    losses, objective = part.working.losses(codes)
+    typical = float(losses @ losses) / max(float(losses.sum()), 1e-300)
+    return max(1.0, part.rows / HOT_ROWS) * max(1.0, typical / max(TYPICAL * objective, 1e-300))
 
 
 def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
@@ -308,20 +326,21 @@ def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
 def open_episode(
     search: Search,
     start: NDArray[np.int32],
-    rows: int,
+    hotter: float,
     moves: int,
     params: EngineParams,
     seed: int,
     rng: np.random.Generator,
 ) -> list[Task]:
-    """Walks that begin hot: those of the first episode from the start, later ones from an elite each."""
-    tasks, hotter = [], max(1.0, rows / HOT_ROWS)
+    """Walks: hot ones look for other basins from the start, cool ones below an elite each."""
+    tasks = []
     for k in range(params.walks):
-        codes = search.elites[rng.integers(len(search.elites))][1] if search.episode else start
-        heat = hotter * params.heats[(search.episode * params.walks + k) % len(params.heats)]
-        tasks.append(
-            Task(codes, Choice.opening(heat), moves, child(seed, search.rounds, k), search.best.objective)
-        )
+        heat = params.heats[(search.episode * params.walks + k) % len(params.heats)]
+        elite = search.elites[rng.integers(len(search.elites))][1]
+        hot = heat >= HOT
+        codes = elite if search.episode and not hot else start
+        choice = Choice.opening(hotter * heat if hot else heat)
+        tasks.append(Task(codes, choice, moves, child(seed, search.rounds, k), search.best.objective))
     search.episode += 1
     search.before_episode = search.best.objective
     return tasks

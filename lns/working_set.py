@@ -133,6 +133,11 @@ class WorkingSet:
         loss = total_loss(u, self.top) / len(u)
         return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
 
+    def losses(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.float32], float]:
+        """The loss of every example, sample weights included, and the objective."""
+        _, u, objective = self.place(codes)
+        return np.minimum(np.square(np.maximum(u, np.float32(0.0))), self.top), objective
+
     def anneal(
         self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
         pairs: float = 0.3, used: Callable[[], float] = lambda: 0.0,

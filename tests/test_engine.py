@@ -26,7 +26,7 @@ from lns.backends.local import LocalBackend
 from lns.engine import EngineParams, Search
 from lns.errors import EnergyMismatchError, InvalidInput
 from lns.progress import AtNewBests
-from lns.rounds import Choice
+from lns.rounds import Choice, Part
 from lns.solvers import make_solver
 
 SHORT = EngineParams(opening=50, polish=5, patience=4)
@@ -410,13 +410,28 @@ def test_a_sample_grows_when_an_episode_no_longer_pays(ladder, second, rows):
 
 
 @pytest.mark.parametrize(("rows", "hotter"), [(300, 1.0), (20_000, 1.0), (50_000, 2.5)])
-def test_walks_begin_hotter_on_more_examples(ladder, rows, hotter):
+def test_walks_begin_hotter_on_more_examples(rows, hotter):
     """Tests that an opening is as hot for 20,000 examples as for fewer, and in proportion for more."""
-    problem, c = ladder
-    params = EngineParams(walks=2, heats=(6.0, 1.0))
-    search = Search.begin(problem, np.array(c[7], dtype=np.int32), params)
-    tasks = engine.open_episode(search, search.curr.codes, rows, 10, params, 0, np.random.default_rng(0))
-    assert [task.choice.heat for task in tasks] == [6.0 * hotter, 1.0 * hotter]
+    problem = random_problem(rows=rows, features=3)
+    codes = random_codes(problem)  # bad: nearly everybody has a loss
+    assert engine.heat_needed(Part(problem, codes, rows, 0), codes) == pytest.approx(hotter)
+
+
+def test_walks_begin_hotter_where_few_examples_bear_the_loss():
+    """Tests 4 of 100 examples with a loss of 2.25 each: 25 times the average, of which a third is needed."""
+    X, y = np.ones((100, 1)), np.repeat([1.0, -1.0], [96, 4])
+    problem = lns.QLossProblem(X, y, q=-0.5, lam=0.0, weight_range=(0.0, 2.0), bias_range=(-1.0, 1.0))
+    codes = np.array([15, 255], dtype=np.int32)  # a score of 3 for all
+    assert problem.state(codes).objective == pytest.approx(0.09)
+    assert engine.heat_needed(Part(problem, codes, 100, 0), codes) == pytest.approx(25 / 3, rel=1e-5)
+
+
+def test_no_loss_at_all_asks_for_no_more_heat():
+    """Tests an objective of zero."""
+    X, y = np.ones((4, 1)), np.ones(4)
+    problem = lns.QLossProblem(X, y, lam=0.0, weight_range=(0.0, 2.0), bias_range=(-1.0, 1.0))
+    codes = np.array([15, 255], dtype=np.int32)
+    assert engine.heat_needed(Part(problem, codes, 4, 0), codes) == 1.0
 
 
 def test_examples_of_a_sample_are_rows_of_the_data():
@@ -538,17 +553,45 @@ def test_walks_that_lose_are_remembered(ladder):
     ]
 
 
-def test_later_episodes_begin_from_elites(ladder):
-    """Tests that walks of the first episode start from the start, and later ones from what was found."""
+def test_hot_walks_begin_at_the_start_and_cool_ones_at_elites(ladder):
+    """Tests two episodes: all walks of the first from the start; of the second only those that begin hot."""
+    problem, c = ladder
+    params = EngineParams(walks=2, heats=(engine.HOT, 1.0))
+    search = Search.begin(problem, np.array(c[7], dtype=np.int32), params)
+    search.elites = [(0.5, np.array(c[0], dtype=np.int32))]
+    rng = np.random.default_rng(0)
+    for episode, (hot, cool) in enumerate([(c[7], c[7]), (c[7], c[0])]):
+        assert search.episode == episode
+        first, second = engine.open_episode(search, search.curr.codes, 3.0, 10, params, 0, rng)
+        assert [first.codes.tolist(), second.codes.tolist()] == [hot, cool]
+        assert [first.choice.heat, second.choice.heat] == [3 * engine.HOT, 1.0]  # only hot ones are hotter
+
+
+def test_cool_walks_begin_at_any_elite():
+    """Tests that each of them draws its own."""
     problem = random_problem()
     codes = random_codes(problem)
     script = Script(*[random_codes(problem, k).tolist() for k in range(60)])
-    play(problem, codes, script, patience=1, neighbourhoods=2)
+    play(problem, codes, script, patience=1, neighbourhoods=2, heats=(1.0,))
     opened = [t.codes.tolist() for tasks in script.asked for t in tasks if t.choice.kind == "opening"]
     given = [codes.tolist(), *script.answers]
     assert opened[:2] == [codes.tolist()] * 2
     assert all(o in given for o in opened)
     assert len({tuple(o) for o in opened[2:]}) > 1
+
+
+def test_walks_are_twice_as_long_in_each_episode_three_times():
+    """Tests their length without a time limit, and that a time limit bounds it."""
+    problem = random_problem()
+    codes = random_codes(problem)
+    part, params = Part(problem, codes, 10**6, 0), EngineParams(opening=7)
+    each = 7 * len(codes)
+    lengths = [engine.opening_moves(part, params, episode, 0.1, None) for episode in range(6)]
+    assert lengths == [each, 2 * each, 4 * each, 8 * each, 8 * each, 8 * each]
+    seconds = 3 * each * part.working.seconds_per_move
+    lengths = [engine.opening_moves(part, params, episode, 0.1, seconds / 0.1) for episode in range(3)]
+    assert lengths[:2] == [each, 2 * each]
+    assert lengths[2] == pytest.approx(3 * each, abs=1)
 
 
 def test_elites_are_few_different_and_sorted(ladder):

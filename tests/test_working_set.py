@@ -67,6 +67,15 @@ def test_changes_of_loss_agree_with_exact_gains(problem):
                 assert change + penalty[i] * d * (2 * w[i] + d) == pytest.approx(exact, abs=2e-6)
 
 
+def test_losses_of_examples_are_those_of_the_problem(problem):
+    """Tests each against the definition, sample weights included, and the objective."""
+    state = problem.state(random_codes(problem))
+    losses, objective = WorkingSet(problem).losses(state.codes)
+    exact = np.minimum(np.square(np.maximum(1 - state.margins, 0)), problem.cap)
+    np.testing.assert_allclose(losses, problem.num_examples * problem.share * exact, rtol=1e-4, atol=1e-5)
+    assert objective == pytest.approx(state.objective, rel=1e-5)
+
+
 def test_the_copy_has_the_whole_loss(problem):
     """Tests the sum of losses against the problem."""
     state = problem.state(random_codes(problem))

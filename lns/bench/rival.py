@@ -36,28 +36,33 @@ def another_level(codes, tops):  # type: ignore[no-untyped-def]
     return i, np.random.randint(tops[i] + 1)
 
 
+@njit(inline="always", **FAST)
+def loss(u, cap):  # type: ignore[no-untyped-def]
+    """What an example with u = √p (1 - m) adds to F, at most cap."""
+    up = max(u, 0.0)
+    return min(up * up, cap)
+
+
 @njit(**FAST)
-def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, seed):  # type: ignore[no-untyped-def]
+def walk_dense(Z, cap, u, codes, w, steps, tops, lam, temperature, moves, seed):  # type: ignore[no-untyped-def]
     """So many moves at one temperature; returns the change of F of the walk and of its best point."""
     np.random.seed(seed)
-    n, rows = codes.shape[0], m.shape[0]
+    n = codes.shape[0]
     energy, best, best_codes = 0.0, 0.0, codes.copy()
     for _ in range(moves):
         i, new = another_level(codes, tops)
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
-        column = X[:, i]
+        z = Z[i]
         delta = 0.0
-        for s in range(rows):
-            old = max(1.0 - m[s], 0.0)
-            moved = max(1.0 - m[s] - d * y[s] * column[s], 0.0)
-            delta += p[s] * (min(moved * moved, cap[s]) - min(old * old, cap[s]))
+        for s in range(z.shape[0]):
+            delta += loss(u[s] - d * z[s], cap[s]) - loss(u[s], cap[s])
         if i < n - 1:
             delta += lam * d * (2.0 * w[i] + d)
         if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
-            for s in range(rows):
-                m[s] += d * y[s] * column[s]
+            for s in range(z.shape[0]):
+                u[s] -= d * z[s]
             codes[i] = new
             w[i] += d
             energy += delta
@@ -69,7 +74,7 @@ def walk_dense(X, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, 
 
 @njit(**FAST)
 def walk_sparse(  # type: ignore[no-untyped-def]
-    indptr, indices, data, y, cap, p, m, codes, w, steps, tops, lam, temperature, moves, seed
+    indptr, indices, values, cap, u, codes, w, steps, tops, lam, temperature, moves, seed
 ):
     """`walk_dense` for compressed columns."""
     np.random.seed(seed)
@@ -84,13 +89,11 @@ def walk_sparse(  # type: ignore[no-untyped-def]
         if i < n - 1:
             delta = lam * d * (2.0 * w[i] + d)
         for k in range(indptr[i], indptr[i + 1]):
-            s = indices[k]
-            old = max(1.0 - m[s], 0.0)
-            moved = max(1.0 - m[s] - d * y[s] * data[k], 0.0)
-            delta += p[s] * (min(moved * moved, cap[s]) - min(old * old, cap[s]))
+            s = np.uint32(indices[k])  # never negative: no need to look
+            delta += loss(u[s] - d * values[k], cap[s]) - loss(u[s], cap[s])
         if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
             for k in range(indptr[i], indptr[i + 1]):
-                m[indices[k]] += d * y[indices[k]] * data[k]
+                u[np.uint32(indices[k])] -= d * values[k]
             codes[i] = new
             w[i] += d
             energy += delta
@@ -107,18 +110,18 @@ class Rival:
         self.problem = problem
         matrix = problem.matrix
         rows = problem.num_examples
+        # Labels and sample weights are folded into the data; the bias is a column of ones.
+        sign = np.sqrt(problem.share) * problem.y
         if isinstance(matrix, SparseMatrix):
             X = matrix.X
-            # The bias is a column of ones.
             self._walk, self._data = walk_sparse, (
                 np.append(X.indptr, X.indptr[-1] + rows).astype(np.int64),
                 np.concatenate([X.indices, np.arange(rows, dtype=X.indices.dtype)]),
-                np.concatenate([X.data, np.ones(rows, dtype=X.data.dtype)]),
+                np.concatenate([X.data * sign[X.indices], sign]),
             )  # fmt: skip
         else:
-            with_bias = np.ones((rows, matrix.shape[1] + 1), dtype=matrix.X.dtype, order="F")
-            with_bias[:, :-1] = matrix.X
-            self._walk, self._data = walk_dense, (with_bias,)  # type: ignore[assignment]
+            with_bias = np.vstack([np.asarray(matrix.X, dtype=np.float64).T, np.ones(rows)])
+            self._walk, self._data = walk_dense, (with_bias * sign,)  # type: ignore[assignment]
         self.walk(problem.codes(*problem.warm_start), 1.0, 0.01, 0)  # compiled before any clock runs
 
     def walk(
@@ -127,18 +130,9 @@ class Rival:
         """Anneal from `hot` to `COLD` in the time given; the best codes and the number of moves."""
         problem = self.problem
         state = problem.state(start)
-        m, codes, w = state.margins, state.codes, np.append(state.weights, state.bias)
-        arrays = (
-            problem.y,
-            problem.cap,
-            problem.share,
-            m,
-            codes,
-            w,
-            problem.steps,
-            problem.tops,
-            problem.lam,
-        )
+        u = np.sqrt(problem.share) * (1.0 - state.margins)
+        codes, w = state.codes, np.append(state.weights, state.bias)
+        arrays = problem.share * problem.cap, u, codes, w, problem.steps, problem.tops, problem.lam
         rng = np.random.default_rng(seed)
         unit = state.objective / problem.num_examples
         best, energy, lowest, moves, chunk = codes.copy(), 0.0, 0.0, 0, 20

@@ -77,7 +77,7 @@ class Plan:
         d_w of the paper's table.
     intervals, lams, pairs, even, detours
         The values that settings are made of.
-    rounds, opening, walks, heats
+    rounds, polish, opening, walks, heats
         Of the search (`lns.engine.EngineParams`): limited by rounds, so that results do not depend on the
         machine. Cool walks keep to the basin that the path has found.
     choice_folds
@@ -94,6 +94,7 @@ class Plan:
     pairs: tuple[tuple[float, float], ...]
     detours: tuple[float, ...] = ()
     rounds: int = 10
+    polish: int = 100
     opening: int = 2000
     walks: int = 10
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)

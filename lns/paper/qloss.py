@@ -42,7 +42,7 @@ def train(part: Part, setting: QSetting, plan: Plan, seed: int) -> tuple[QLossPr
     rounds = plan.rounds if setting.searched else 0
     result = solve(
         problem, time_limit=None, max_rounds=rounds, initial=start, seed=seed, workers=1,
-        params=EngineParams(opening=plan.opening, walks=plan.walks, heats=plan.heats),
+        params=EngineParams(polish=plan.polish, opening=plan.opening, walks=plan.walks, heats=plan.heats),
     )  # fmt: skip
     return problem, (result.weights, result.bias)
 
