@@ -428,9 +428,10 @@ def test_walks_begin_hotter_where_few_examples_bear_the_loss():
 
 def test_no_loss_at_all_asks_for_no_more_heat():
     """Tests an objective of zero."""
-    X, y = np.ones((4, 1)), np.ones(4)
-    problem = lns.QLossProblem(X, y, lam=0.0, weight_range=(0.0, 2.0), bias_range=(-1.0, 1.0))
-    codes = np.array([15, 255], dtype=np.int32)
+    X = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    problem = lns.QLossProblem(X, X[:, 0], lam=0.0, weight_range=(0.0, 2.0), bias_range=(-0.5, 0.5))
+    codes = np.array([15, 128], dtype=np.int32)  # margins of about 2
+    assert problem.state(codes).objective == 0.0
     assert engine.heat_needed(Part(problem, codes, 4, 0), codes) == 1.0
 
 
