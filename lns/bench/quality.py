@@ -219,7 +219,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
 
     def text(value: Any) -> str:
-        return "-" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+        return "-" if value is None else f"{value:#.6g}" if isinstance(value, float) else str(value)
 
     cells = [columns, *([text(row.get(name)) for name in columns] for row in rows)]
     widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
