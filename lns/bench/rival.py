@@ -85,15 +85,16 @@ def walk_sparse(  # type: ignore[no-untyped-def]
         if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
+        rows, z = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
         delta = 0.0
+        for k in range(z.shape[0]):
+            s = np.uint64(rows[k])  # never negative: no need to look
+            delta += loss(u[s] - d * z[k], cap[s]) - loss(u[s], cap[s])
         if i < n - 1:
-            delta = lam * d * (2.0 * w[i] + d)
-        for k in range(indptr[i], indptr[i + 1]):
-            s = np.uint32(indices[k])  # never negative: no need to look
-            delta += loss(u[s] - d * values[k], cap[s]) - loss(u[s], cap[s])
+            delta += lam * d * (2.0 * w[i] + d)
         if delta <= 0.0 or np.random.random() < np.exp(-delta / temperature):
-            for k in range(indptr[i], indptr[i + 1]):
-                u[np.uint32(indices[k])] -= d * values[k]
+            for k in range(z.shape[0]):
+                u[np.uint64(rows[k])] -= d * z[k]
             codes[i] = new
             w[i] += d
             energy += delta
