@@ -1,7 +1,8 @@
 """A compact copy of (some of) the examples for the searches that try thousands of single moves.
 
 Labels and sample weights are folded into the data, everything is single precision, and each column is stored
-densely or as a list of its non-zero entries, whichever is faster to walk. With r_s = √c_s the arrays are
+densely or as a list of its non-zero entries, whichever is faster to walk; of a column whose entries are all
+alike (a yes or no, a category) only where they are. With r_s = √c_s the arrays are
 
     u_s = r_s (1 - m_s),   z_si = r_s y_s x_si,   top_s = c_s (1 - q_s)²,
 
@@ -33,10 +34,10 @@ PARTNERS = 6  # correlated weights remembered for each weight
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
 
 # Work is measured in what takes about a nanosecond: counted, not timed, so that walks can be repeated.
-DENSE_ENTRY, SPARSE_ENTRY, ATTEMPT = 0.16, 1.2, 45.0
-DENSE_ABOVE = DENSE_ENTRY / SPARSE_ENTRY  # share of non-zero entries from which a dense column is faster
+DENSE_ENTRY, SPARSE_ENTRY, ALIKE_ENTRY, ATTEMPT = 0.25, 1.1, 0.55, 110.0
+MOST_KINDS = 8  # of examples (label, weight and top) up to which columns of entries all alike are worth while
 SHORTEST_SEGMENT, LONGEST_SEGMENT = 2e6, 1e8
-SEGMENT = 10  # times the work of looking at all examples
+SEGMENT = 40  # times the work of looking at all examples
 FIRST_SEGMENT = 0.3  # of the others: nothing is known yet of how far examples move
 
 # An example takes part if it is nearer to an edge than so many times what it has moved in a segment. To leave
@@ -44,26 +45,32 @@ FIRST_SEGMENT = 0.3  # of the others: nothing is known yet of how far examples m
 REACH_FROM_ZERO, REACH_FROM_TOP = 4.0, 2.0
 MEMORY = 0.7  # of the move of an example, from segment to segment
 LEAST_MOVE = 0.3  # of the mean move that every example is trusted to make
-ALL_ABOVE = 0.8  # share of examples from which all take part
+ALL_ABOVE = 0.6  # share of examples from which all take part
 FEW = 500  # examples that are copied all the same: so the small rounds before a run compile all loops
 BALANCE = 3e-7  # of the objective: what single precision may be out by
 LATE = 0.1  # share of its time by which a walk may be late before it hurries
 
 
 class Columns(NamedTuple):
-    """The columns of some examples, as the loops take them."""
+    """The columns of some examples, as the loops take them.
+
+    Entries of a sparse column come in order of the kind of their example: cuts[i, g] to cuts[i, g + 1].
+    """
 
     slot: NDArray[np.int64]  # column of `dense`, or -1 for a sparse one
     dense: NDArray[np.float32]
-    indptr: NDArray[np.int64]
+    cuts: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
+    alike: NDArray[np.float32]  # what all entries of a sparse column are, before labels and weights; else 0
+    kinds: NDArray[np.float32]  # r y and top of each kind of example
 
     @property
     def cost(self) -> NDArray[np.float64]:
         """The work of one look at each column."""
-        rows, entries = self.dense.shape[1], np.diff(self.indptr)
-        return np.where(self.slot >= 0, DENSE_ENTRY * rows, SPARSE_ENTRY * entries)
+        rows, entries = self.dense.shape[1], self.cuts[:, -1] - self.cuts[:, 0]
+        each = np.where(self.alike != 0, ALIKE_ENTRY, SPARSE_ENTRY)
+        return np.where(self.slot >= 0, DENSE_ENTRY * rows, each * entries)
 
 
 class WorkingSet:
@@ -76,27 +83,38 @@ class WorkingSet:
         self.root = root.astype(np.float32)
         self.top = (np.square(root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
         sign = (root * problem.y).astype(np.float32)
+        kind, kinds = kinds_of(sign, self.top)
         slot = np.full(n + 1, -1, dtype=np.int64)
-        indptr = [0]
+        alike = np.zeros(n + 1, dtype=np.float32)
+        cuts = np.zeros((n + 1, kinds.shape[1] + 1), dtype=np.int64)
         indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
         values: list[NDArray] = [np.empty(0, dtype=np.float32)]
         dense: list[NDArray] = []
+        at = 0
         for i in range(n):
             where, x = problem.matrix.column(i)
-            if len(where) > DENSE_ABOVE * rows:
+            one = kind is not None and len(x) > 0 and x.min() == x.max()
+            if len(where) * (ALIKE_ENTRY if one else SPARSE_ENTRY) > rows * DENSE_ENTRY:
                 slot[i] = len(dense)
                 column = np.zeros(rows, dtype=np.float32)
                 column[where] = x
                 dense.append(column * sign)
+                cuts[i] = at
+                continue
+            if kind is not None:
+                order = np.argsort(kind[where], kind="stable")
+                where, x = where[order], x[order]
+                cuts[i] = at + np.searchsorted(kind[where], np.arange(kinds.shape[1] + 1))
             else:
-                indices.append(where.astype(np.int32))
-                values.append(x.astype(np.float32) * sign[where])
-            indptr.append(indptr[-1] + (0 if slot[i] >= 0 else len(where)))
-        slot[n] = len(dense)
+                cuts[i] = at, at + len(where)
+            alike[i] = x[0] if one else 0.0
+            indices.append(where.astype(np.int32))
+            values.append(x.astype(np.float32) * sign[where])
+            at += len(where)
+        slot[n], cuts[n] = len(dense), at
         dense.append(sign)  # the bias
-        indptr.append(indptr[-1])
         self.columns = Columns(
-            slot, np.array(dense), np.array(indptr), np.concatenate(indices), np.concatenate(values)
+            slot, np.array(dense), cuts, np.concatenate(indices), np.concatenate(values), alike, kinds
         )
         self.look = float(self.columns.cost.sum()) + 4.0 * rows  # the work of one look at all examples
 
@@ -129,7 +147,7 @@ class WorkingSet:
         problem = self.problem
         w = np.append(*problem.values(codes))
         u = self.root.copy()
-        subtract_scores(*self.columns, w, u)
+        subtract_scores(self.columns, w, u)
         loss = total_loss(u, self.top) / len(u)
         return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
 
@@ -163,7 +181,7 @@ class WorkingSet:
             ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
             before = here.copy(), w.copy(), u, energy
             found, low, end = anneal(
-                *columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps, problem.tops,
+                columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps, problem.tops,
                 problem.lam, self.partner, self.ratio, columns.cost, pairs, *ends, length, seed + count,
             )  # fmt: skip
             believed = energy + end
@@ -186,7 +204,7 @@ class WorkingSet:
         live = np.flatnonzero(near)
         if len(live) > ALL_ABOVE * len(u) and len(u) > FEW:
             return slice(None), self.columns
-        return live, Columns(*columns_of_rows(*self.columns, near, live))
+        return live, columns_of_rows(self.columns, near, live)
 
 
 @njit(inline="always", **FAST)
@@ -195,72 +213,109 @@ def _loss(u, top):  # type: ignore[no-untyped-def]
     return min(up * up, top)
 
 
+def kinds_of(
+    sign: NDArray[np.float32], top: NDArray[np.float32]
+) -> tuple[NDArray[np.int8] | None, NDArray[np.float32]]:
+    """The kind of each example and the sign and top of all kinds; None and any one if there are too many."""
+    found, kind = np.unique(sign + 1j * top, return_inverse=True)
+    kinds = np.stack([found.real, found.imag]).astype(np.float32)
+    return (kind.astype(np.int8), kinds) if len(found) <= MOST_KINDS else (None, kinds[:, :1])
+
+
 @njit(**FAST)
-def columns_of_rows(slot, dense, indptr, indices, values, chosen, rows):  # type: ignore[no-untyped-def]
+def columns_of_rows(columns, chosen, rows):  # type: ignore[no-untyped-def]
     """The columns of the chosen rows, given as a mask and by number."""
-    n, count = slot.shape[0], rows.shape[0]
+    slot, cuts, indices = columns.slot, columns.cuts, columns.indices
+    count = rows.shape[0]
     place = np.cumsum(chosen) - 1
-    new_indptr = np.zeros(n + 1, np.int64)
-    new_dense = np.empty((dense.shape[0], count), np.float32)
+    new_cuts = np.zeros(cuts.shape, np.int64)
+    new_dense = np.empty((columns.dense.shape[0], count), np.float32)
     new_indices = np.empty(indices.shape[0], np.int32)
     new_values = np.empty(indices.shape[0], np.float32)
     at = 0
-    for i in range(n):
+    for i in range(slot.shape[0]):
+        new_cuts[i] = at
         if slot[i] >= 0:
-            source, target = dense[slot[i]], new_dense[slot[i]]
+            source, target = columns.dense[slot[i]], new_dense[slot[i]]
             for r in range(count):
-                target[r] = source[np.uint32(rows[r])]
-        else:
-            for j in range(indptr[i], indptr[i + 1]):
-                s = np.uint32(indices[j])
+                target[r] = source[np.uint64(rows[r])]
+            continue
+        for g in range(cuts.shape[1] - 1):
+            for j in range(cuts[i, g], cuts[i, g + 1]):
+                s = np.uint64(indices[j])
                 if chosen[s]:
                     new_indices[at] = place[s]
-                    new_values[at] = values[j]
+                    new_values[at] = columns.values[j]
                     at += 1
-        new_indptr[i + 1] = at
-    return slot, new_dense, new_indptr, new_indices[:at], new_values[:at]
+            new_cuts[i, g + 1] = at
+    return Columns(slot, new_dense, new_cuts, new_indices[:at], new_values[:at], columns.alike, columns.kinds)
+
+
+# In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises.
 
 
 @njit(**FAST)
-def change_of_loss(slot, dense, indptr, indices, values, top, u, i, d):  # type: ignore[no-untyped-def]
+def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
     """Sum of the change of all losses when weight i moves by d."""
     total = 0.0
     d32 = np.float32(d)
-    k = slot[i]
-    if k >= 0:  # over slices, from 0, so that numba vectorises
+    k, alike, cuts = columns.slot[i], columns.alike[i], columns.cuts[i]
+    if k >= 0:
         for s0 in range(0, u.shape[0], RUN):
-            z, us, tops = dense[k, s0 : s0 + RUN], u[s0 : s0 + RUN], top[s0 : s0 + RUN]
+            z, us, tops = columns.dense[k, s0 : s0 + RUN], u[s0 : s0 + RUN], top[s0 : s0 + RUN]
             part = np.float32(0.0)
             for s in range(z.shape[0]):
                 part += _loss(us[s] - d32 * z[s], tops[s]) - _loss(us[s], tops[s])
             total += part
+    elif alike != 0:
+        for g in range(columns.kinds.shape[1]):
+            step, cap = d32 * (alike * columns.kinds[0, g]), columns.kinds[1, g]
+            for j0 in range(cuts[g], cuts[g + 1], RUN):
+                rows = columns.indices[j0 : min(j0 + RUN, cuts[g + 1])]
+                part = np.float32(0.0)
+                for j in range(rows.shape[0]):
+                    us = u[np.uint64(rows[j])]
+                    part += _loss(us - step, cap) - _loss(us, cap)
+                total += part
     else:
-        for j in range(indptr[i], indptr[i + 1]):
-            s = np.uint32(indices[j])  # never negative: no need to look
-            total += _loss(u[s] - d32 * values[j], top[s]) - _loss(u[s], top[s])
+        for j0 in range(cuts[0], cuts[-1], RUN):
+            j1 = min(j0 + RUN, cuts[-1])
+            rows, z = columns.indices[j0:j1], columns.values[j0:j1]
+            part = np.float32(0.0)
+            for j in range(z.shape[0]):
+                s = np.uint64(rows[j])
+                part += _loss(u[s] - d32 * z[j], top[s]) - _loss(u[s], top[s])
+            total += part
     return total
 
 
 @njit(**FAST)
-def move(slot, dense, indptr, indices, values, u, i, d):  # type: ignore[no-untyped-def]
+def move(columns, u, i, d):  # type: ignore[no-untyped-def]
     """Move weight i by d."""
     d32 = np.float32(d)
-    k = slot[i]
+    k, alike, cuts = columns.slot[i], columns.alike[i], columns.cuts[i]
     if k >= 0:
-        column = dense[k]
+        column = columns.dense[k]
         for s in range(u.shape[0]):
             u[s] -= d32 * column[s]
+    elif alike != 0:
+        for g in range(columns.kinds.shape[1]):
+            step = d32 * (alike * columns.kinds[0, g])
+            rows = columns.indices[cuts[g] : cuts[g + 1]]
+            for j in range(rows.shape[0]):
+                u[np.uint64(rows[j])] -= step
     else:
-        for j in range(indptr[i], indptr[i + 1]):
-            u[np.uint32(indices[j])] -= d32 * values[j]
+        rows, z = columns.indices[cuts[0] : cuts[-1]], columns.values[cuts[0] : cuts[-1]]
+        for j in range(z.shape[0]):
+            u[np.uint64(rows[j])] -= d32 * z[j]
 
 
 @njit(**FAST)
-def subtract_scores(slot, dense, indptr, indices, values, w, u):  # type: ignore[no-untyped-def]
+def subtract_scores(columns, w, u):  # type: ignore[no-untyped-def]
     """Move all weights from zero to w."""
     for i in range(w.shape[0]):
         if w[i] != 0.0:
-            move(slot, dense, indptr, indices, values, u, i, w[i])
+            move(columns, u, i, w[i])
 
 
 @njit(**FAST)
@@ -288,8 +343,7 @@ def draw(state):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    slot, dense, indptr, indices, values, top, u, scale, codes, w, steps, tops, lam, partner, ratio, cost,
-    pairs, hot, cold, budget, seed,
+    columns, top, u, scale, codes, w, steps, tops, lam, partner, ratio, cost, pairs, hot, cold, budget, seed,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
@@ -331,23 +385,23 @@ def anneal(  # type: ignore[no-untyped-def]
             e = (new_j - codes[j]) * steps[j]
             if new_j == codes[j] or new_j < 0 or new_j > tops[j]:
                 continue
-        delta = scale * change_of_loss(slot, dense, indptr, indices, values, top, u, i, d)
+        delta = scale * change_of_loss(columns, top, u, i, d)
         work += cost[i]
         if i < n - 1:
             delta += lam * d * (2.0 * w[i] + d)
         if j >= 0:
-            move(slot, dense, indptr, indices, values, u, i, d)
-            delta += scale * change_of_loss(slot, dense, indptr, indices, values, top, u, j, e)
+            move(columns, u, i, d)
+            delta += scale * change_of_loss(columns, top, u, j, e)
             work += cost[i] + cost[j]
             if j < n - 1:
                 delta += lam * e * (2.0 * w[j] + e)
         if delta <= 0.0 or draw(state) < np.exp(-delta / (hot * np.exp(fall * work))):
             if j >= 0:
-                move(slot, dense, indptr, indices, values, u, j, e)
+                move(columns, u, j, e)
                 codes[j] = new_j
                 w[j] += e
             else:
-                move(slot, dense, indptr, indices, values, u, i, d)
+                move(columns, u, i, d)
             work += cost[i] if j < 0 else cost[j]
             codes[i] = new
             w[i] += d
@@ -357,6 +411,6 @@ def anneal(  # type: ignore[no-untyped-def]
                 for k in range(n):
                     best_codes[k] = codes[k]
         elif j >= 0:
-            move(slot, dense, indptr, indices, values, u, i, -d)
+            move(columns, u, i, -d)
             work += cost[i]
     return best_codes, best, energy

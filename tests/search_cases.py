@@ -18,7 +18,10 @@ NO_WEIGHTS = np.empty(0, dtype=np.intp)
 
 
 def random_problem(kind="dense", rows=120, features=6, seed=0, **options):
-    """Noisy labels of a random linear rule; dense, sparse or with columns of both kinds; range (-1, 1)."""
+    """Noisy labels of a random linear rule; range (-1, 1).
+
+    Dense, sparse, with columns of both kinds, or with entries that are alike within each column ("binary").
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features))
     y = np.where(X @ rng.normal(size=features) + rng.normal(size=rows) > 0, 1, -1)
@@ -26,6 +29,8 @@ def random_problem(kind="dense", rows=120, features=6, seed=0, **options):
     if kind != "dense":
         keep = np.full(features, 0.1) if kind == "sparse" else np.linspace(0.05, 1, features)
         X *= rng.random((rows, features)) < keep
+    if kind == "binary":
+        X = np.where(X != 0, np.linspace(0.5, 2, features), 0.0)
     options = {"q": -0.5, "lam": 0.01, "weight_range": (-1, 1), "bias_range": (-1, 1), **options}
     return QLossProblem(sparse.csc_array(X) if kind == "sparse" else X, y, **options)
 

@@ -35,9 +35,9 @@ def kept_margins(working, state):
     return (working.root * (1 - state.margins)).astype(np.float32)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "binary"])
 def kind(request):
-    """Dense columns, sparse ones, or both."""
+    """Dense columns, sparse ones, both, or such with entries all alike."""
     return request.param
 
 
@@ -62,7 +62,7 @@ def test_changes_of_loss_agree_with_exact_gains(problem):
             if np.isfinite(exact):
                 d = sign * problem.steps[i]
                 change = (
-                    working_set.change_of_loss(*working.columns, working.top, u, i, d) / problem.num_examples
+                    working_set.change_of_loss(working.columns, working.top, u, i, d) / problem.num_examples
                 )
                 assert change + penalty[i] * d * (2 * w[i] + d) == pytest.approx(exact, abs=2e-6)
 
@@ -100,12 +100,12 @@ def test_columns_of_some_rows(kind, chosen):
     problem = random_problem(kind)
     mask = np.isin(np.arange(problem.num_examples), chosen)
     rows = np.flatnonzero(mask)
-    found = working_set.columns_of_rows(*WorkingSet(problem).columns, mask, rows)
+    found = working_set.columns_of_rows(WorkingSet(problem).columns, mask, rows)
     for i in range(problem.num_features + 1):
         u = np.zeros(len(rows), dtype=np.float32)
-        working_set.move(*found, u, i, -1.0)
+        working_set.move(found, u, i, -1.0)
         whole = np.zeros(problem.num_examples, dtype=np.float32)
-        working_set.move(*WorkingSet(problem).columns, whole, i, -1.0)
+        working_set.move(WorkingSet(problem).columns, whole, i, -1.0)
         np.testing.assert_array_equal(u, whole[rows])
 
 
@@ -116,7 +116,29 @@ def test_dense_and_sparse_columns_both_occur():
     assert (columns.slot >= 0).any()
     assert (columns.slot < 0).any()
     assert columns.slot[-1] >= 0  # the bias
-    assert columns.indptr[-1] == len(columns.indices) == len(columns.values)
+    assert columns.cuts[-1, -1] == len(columns.indices) == len(columns.values)
+
+
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        ({}, 2),
+        ({"q": {-1: -1.5, 1: 0.0}}, 2),
+        ({"sample_weight": np.where(np.arange(120) % 2, 1.0, 2.0)}, 4),
+        ({"sample_weight": np.linspace(0.2, 3, 120)}, None),
+    ],
+)
+def test_entries_that_are_alike(options, kinds):
+    """Tests that few kinds of examples make for columns without values, and that many do not."""
+    columns = WorkingSet(random_problem("binary", **options)).columns
+    thin = (columns.slot < 0) & (columns.alike != 0)
+    if kinds is None:
+        assert not thin.any()
+    else:
+        assert columns.kinds.shape[1] == kinds
+        assert thin.sum() >= 2
+        np.testing.assert_array_less(columns.cuts[thin, 0], columns.cuts[thin, -1])
+    assert not WorkingSet(random_problem("sparse", **options)).columns.alike.any()
 
 
 def test_layout_of_the_data_does_not_matter():
@@ -190,7 +212,7 @@ def spy(monkeypatch):
     compiled = working_set.anneal
 
     def watched(*arguments):
-        u, codes, hot, cold = arguments[6], arguments[8], *arguments[17:19]
+        u, codes, hot, cold = arguments[2], arguments[4], *arguments[13:15]
         before = codes.copy()
         found, low, end = compiled(*arguments)
         segments.append(Segment(before, codes.copy(), found, low, end, hot, cold, len(u)))
