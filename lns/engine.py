@@ -74,7 +74,7 @@ class EngineParams:
     walks: int = 4
     opening_share: float = 0.35
     reopening_share: float = 0.2
-    opening: int = 1000
+    opening: int = 2000
     heats: tuple[float, ...] = (6.0, 20.0, 1.0, 60.0, 3.0)
     patience: int = 5
     least_gain: float = 0.1

@@ -89,7 +89,7 @@ class AdaptiveSelector:
     """
 
     WINDOW_BITS = 2
-    HEATS = (0.2, 0.6, 2.0, 6.0, 20.0)
+    HEATS = (0.5, 1.5, 3.0, 6.0)
     WIDTHS = (0.0, 0.3, 1.0)
 
     def __init__(
