@@ -77,7 +77,7 @@ class EngineParams:
     opening: int = 2000
     heats: tuple[float, ...] = (6.0, 20.0, 1.0, 60.0, 3.0)
     patience: int = 5
-    least_gain: float = 0.1
+    least_gain: float = 0.3
     elites: int = 8
     sample_rows: int = 65_536
     fuse: bool = True
@@ -311,11 +311,12 @@ def heat_needed(part: Part, codes: NDArray[np.int32]) -> float:
     """By which factor hot walks begin hotter: where examples are many, or few of them bear all the loss.
 
     A walk has to be able to give up an example and to win one back. Where most examples are right, those
-    that are not have far more than an average loss.
+    that are not have far more than an average loss; half way there, in orders of magnitude, is hot enough.
     """
     losses, objective = part.working.losses(codes)
     typical = float(losses @ losses) / max(float(losses.sum()), 1e-300)
-    return max(1.0, part.rows / HOT_ROWS) * max(1.0, typical / max(TYPICAL * objective, 1e-300))
+    rare = typical / max(TYPICAL * objective, 1e-300)
+    return max(1.0, part.rows / HOT_ROWS) * max(1.0, math.sqrt(rare))
 
 
 def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
