@@ -418,12 +418,14 @@ def test_walks_begin_hotter_on_more_examples(rows, hotter):
 
 
 def test_walks_begin_hotter_where_few_examples_bear_the_loss():
-    """Tests 4 of 100 examples with a loss of 2.25 each: 25 times the average, of which a third is needed."""
+    """Tests 4 of 100 examples with a loss of 2.25 each: 25 times the average, 3 of which are usual."""
     X, y = np.ones((100, 1)), np.repeat([1.0, -1.0], [96, 4])
     problem = lns.QLossProblem(X, y, q=-0.5, lam=0.0, weight_range=(0.0, 2.0), bias_range=(-1.0, 1.0))
     codes = np.array([15, 255], dtype=np.int32)  # a score of 3 for all
     assert problem.state(codes).objective == pytest.approx(0.09)
-    assert engine.heat_needed(Part(problem, codes, 100, 0), codes) == pytest.approx(25 / 3, rel=1e-5)
+    assert engine.heat_needed(Part(problem, codes, 100, 0), codes) == pytest.approx(
+        math.sqrt(25 / 3), rel=1e-5
+    )
 
 
 def test_no_loss_at_all_asks_for_no_more_heat():

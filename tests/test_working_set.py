@@ -239,6 +239,12 @@ def short_segments(monkeypatch, work=20_000.0):
     monkeypatch.setattr(working_set, "LONGEST_SEGMENT", work)
 
 
+@pytest.fixture
+def leave_out(monkeypatch):
+    """Examples are left out also of little data."""
+    monkeypatch.setattr(working_set, "WORTH_LEAVING_OUT", 0.0)
+
+
 @pytest.mark.parametrize("work", [20_000.0, 1e9])
 def test_segments_know_what_they_do(kind, work, spy, monkeypatch):
     """Tests the changes of the objective that a hot walk with all examples believes in."""
@@ -263,6 +269,7 @@ def separable(rows=2000, seed=0):
     return QLossProblem(X, y, lam=1e-6, weight_bits=8, weight_range=(-16, 16), bias_range=(-1, 1))
 
 
+@pytest.mark.usefixtures("leave_out")
 def test_examples_far_from_the_edges_are_left_out(spy, monkeypatch):
     """Tests that a cool walk works on a part of the examples, and still knows what it does."""
     short_segments(monkeypatch, 500_000.0)
@@ -280,6 +287,16 @@ def test_examples_far_from_the_edges_are_left_out(spy, monkeypatch):
     assert recomputed(problem, found) < recomputed(problem, start)
 
 
+def test_little_data_is_walked_as_a_whole(spy, monkeypatch):
+    """Tests that nobody is left out where a look at a column costs next to nothing."""
+    short_segments(monkeypatch, 500_000.0)
+    problem = separable()
+    start = problem.codes([14.0, 0, 0, 0, 0], 0.0)
+    ready(problem, start).anneal(start, 1e-5, 4e-7, 60_000, 0)
+    assert {one.examples for one in spy} == {problem.num_examples}
+
+
+@pytest.mark.usefixtures("leave_out")
 def test_segments_that_hurt_examples_left_out_are_taken_back(spy, monkeypatch):
     """Tests a walk that leaves out all it can: where it was wrong, the next segment begins where it began."""
     short_segments(monkeypatch, 100_000.0)
