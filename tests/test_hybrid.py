@@ -269,7 +269,7 @@ def test_a_polish_helps(problem, state):
 def test_samples_are_few_distinct_and_led_by_the_current_one(problem, state):
     """Tests the pool: at most `keep`, none twice, the accepted solution first."""
     flow = lns.QLossDecomposer() | descent() | lns.QLossComposer(keep=3)
-    for _ in range(12):
+    for _ in range(40):
         state = run(flow, state)
         codes = state.problem.codes(state.samples)
         assert len(codes) <= 3

@@ -76,7 +76,8 @@ def test_every_setting_is_kept(options, path):
 
 def test_the_time_limit_of_the_beginning_sizes_the_openings(path):
     """Tests that another limit of the second part does not change its walks."""
-    params = EngineParams(opening=10**6, opening_share=1e-8, polish=5, patience=2, walks=1, heats=(0.3,))
+    shares = {"opening_share": 1e-8, "reopening_share": 1e-8}
+    params = EngineParams(opening=10**6, **shares, polish=5, patience=2, walks=1, heats=(0.3,))
     problem = random_problem(rows=200, features=30)
     whole = solve(problem, 14, time_limit=1000.0, params=params)
     other = solve(problem, 14, time_limit=4000.0, params=params)
