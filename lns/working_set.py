@@ -200,11 +200,12 @@ class WorkingSet:
         self, u: NDArray[np.float32], drift: NDArray[np.float32] | None
     ) -> tuple[NDArray[np.intp] | slice, Columns]:
         """The examples that may come to an edge of their loss, and their columns."""
+        if len(u) > FEW and self.columns.cost.mean() < WORTH_LEAVING_OUT:
+            return slice(None), self.columns
         move = np.inf if drift is None else np.maximum(drift, LEAST_MOVE * drift.mean())
         near = (u > -REACH_FROM_ZERO * move) & (u < np.sqrt(self.top) + REACH_FROM_TOP * move)
         live = np.flatnonzero(near)
-        all_of_them = len(live) > ALL_ABOVE * len(u) or self.columns.cost.mean() < WORTH_LEAVING_OUT
-        if all_of_them and len(u) > FEW:
+        if len(live) > ALL_ABOVE * len(u) and len(u) > FEW:
             return slice(None), self.columns
         return live, columns_of_rows(self.columns, near, live)
 
