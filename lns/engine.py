@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
 PAID = 1e-4  # share of the objective: an episode on a sample that lowers it by more is followed by another
-DOUBLINGS = 3  # of the length of the walks that open an episode, from one to the next
+DOUBLINGS = 1  # of the length of the walks that open an episode, in all later ones
 HOT = 5.0  # from here on, a walk forgets where it began
 HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
 TYPICAL = 3.0  # times the average: up to here, the loss of those who have one asks for no more heat
@@ -46,14 +46,14 @@ class EngineParams:
         Neighbourhoods proposed side by side in every round. Not the number of workers: the same search runs
         on one or on many.
     polish
-        Moves of the polish, per weight.
+        Moves of the polish, per weight; in a fusion three times as many per weight that may move.
     walks
         Walks that open an episode side by side; the best goes on.
     opening_share, reopening_share, opening
         Each of them may take this share of the time limit, in the first episode and in later ones, as far as
         the size of the data tells, and at most the work of so many moves per weight with all examples in the
-        first episode, twice as many in the second, and so on, three times. (An estimate of the work, not of
-        this machine's speed: the same arguments give the same search.)
+        first episode, twice as many in later ones. (An estimate of the work, not of this machine's speed: the
+        same arguments give the same search.)
     heats
         Temperatures at which those walks begin, taken in turn, in units of an average example's loss. Hot
         ones, from 5 on, begin at the start, and hotter where `heat_needed` says so; after the first episode
@@ -62,7 +62,8 @@ class EngineParams:
         After so many rounds in which this episode gained less, in units of an average example's loss, a new
         one begins.
     elites
-        Solutions remembered, for fusion and for opening episodes.
+        Solutions remembered, for fusion and for opening episodes: ends of walks, and the best of each
+        episode.
     fuse
         Combine the proposals of a round; without it the best one is taken.
     sample_rows
@@ -71,14 +72,14 @@ class EngineParams:
 
     neighbourhoods: int = 2
     polish: int = 300
-    walks: int = 4
+    walks: int = 8
     opening_share: float = 0.35
     reopening_share: float = 0.2
     opening: int = 2000
-    heats: tuple[float, ...] = (6.0, 20.0, 1.0, 60.0, 3.0)
-    patience: int = 5
+    heats: tuple[float, ...] = (6.0, 20.0, 2.0)
+    patience: int = 8
     least_gain: float = 0.3
-    elites: int = 8
+    elites: int = 16
     sample_rows: int = 65_536
     fuse: bool = True
 
@@ -131,11 +132,15 @@ class Search:
             self.curr = self.curr.problem.state(cand)
             if abs(self.curr.objective - value) > 1e-9 * max(1.0, abs(value)):
                 raise EnergyMismatchError(self.curr.objective, value, "the merge")
-            self.remember(self.curr.codes, self.curr.objective, params.elites)
         if outcome is Outcome.BEST:
             self.best, self.best_round = self.curr, self.rounds + 1
         before = math.inf if self.opening else self.episode_best
         self.episode_best = min(before, self.curr.objective)
+        if (
+            self.episode_best < before
+        ):  # an episode has one place among the elites, so that they stay different
+            self.elites = [elite for elite in self.elites if elite[0] != before]
+            self.remember(self.curr.codes, self.curr.objective, params.elites)
         worth = params.least_gain * self.best.objective / self.curr.problem.num_examples
         self.stalled = 0 if before - self.episode_best > worth else self.stalled + 1
         self.opening = self.stalled >= params.patience

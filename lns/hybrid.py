@@ -282,7 +282,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
         rng = np.random.default_rng(move.seed)
         with one_blas_thread:
             here = model.problem.state(move.codes)
-            cand = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
+            cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish and move.heat > 0:
                 seed = int(rng.integers(2**31))
                 level, moves = float(energies.min()), self.polish * len(cand)

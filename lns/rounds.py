@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lns.state import State
 
 
+FUSION_POLISH = 3  # times as many moves per weight, where few weights may move
 COLD = 0.04  # temperature at which a polish ends, in units of an average example's loss
 
 
@@ -34,6 +35,11 @@ def seconds_to_begin(problem: QLossProblem, rows: int) -> float:
     """What it should cost to make a `Part` of so many rows: a copy of the data, and correlations."""
     each, n = numbers_per_row(problem.matrix), problem.num_features
     return rows * (2e-8 * each + 4.5e-11 * each**2) + 2e-7 * n**2
+
+
+def unit_of_heat(level: float, problem: QLossProblem) -> float:
+    """What an average example adds to an objective of `level`."""
+    return max(level, 1e-9) / problem.num_examples
 
 
 class Part:
@@ -64,14 +70,20 @@ class Part:
         moves: int,
         seed: int,
         used: Callable[[], float] = lambda: 0.0,
+        other: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
         """The best codes of a short walk that begins at `heat`.
 
         Heat is measured by what an average example adds to an objective of `level`: whether losses are large
-        or small, the walk takes the same way.
+        or small, the walk takes the same way. With `other` codes the walk stays between the two, and has
+        more moves for each of the weights in which they differ.
         """
-        unit = max(level, 1e-9) / self.problem.num_examples
-        return self.working.anneal(codes, heat * unit, min(COLD, heat) * unit, moves, seed, used=used)
+        if other is not None:
+            moves = FUSION_POLISH * moves * int((codes != other).sum()) // len(codes)
+        unit = unit_of_heat(level, self.problem)
+        return self.working.anneal(
+            codes, heat * unit, min(COLD, heat) * unit, moves, seed, used=used, other=other
+        )
 
     def view(self, codes: NDArray[np.int32], elites: list[NDArray[np.int32]]) -> View:
         """What strategies may look at."""
@@ -284,12 +296,17 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
         clock.lap("solve")
         if (info := getattr(solver, "info", None)) is not None:
             chip = info.to_dict()
-        cand = best_read(state, neighbourhood, samples)
+        cand, value = best_read(state, neighbourhood, samples)
+        # A polish has half its temperature to give to each weight: what lies higher is no place to begin.
+        heat = choice.heat * unit_of_heat(task.level, problem)
+        if choice.heat > 0 and value - state.objective > 0.5 * heat * len(choice.weights):
+            cand = codes
         sizes = (sub.num_variables, sub.num_couplers, len(samples))
         clock.lap("rank")
     if choice.heat > 0:
         seed = int(rng.integers(2**31))
-        cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, used)
+        other = None if choice.other is None else np.where(cand == codes, choice.other, codes)  # the far end
+        cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, used, other)
         clock.lap("polish")
     return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
 
@@ -318,9 +335,13 @@ def start_bits(state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.
 
 def best_read(
     state: State, neighbourhood: nb.Neighbourhood, samples: NDArray[np.integer]
-) -> NDArray[np.int32]:
-    """The best codes other than the current ones among all reads, by the objective; else the current ones."""
+) -> tuple[NDArray[np.int32], float]:
+    """The best codes among all reads other than the current ones, if there are any, and their objective."""
     reads = np.unique(samples[:, : neighbourhood.num_bits], axis=0)
     candidates = neighbourhood.codes(state.codes, reads, state.problem.tops)
     candidates = candidates[(candidates != state.codes).any(axis=1)]
-    return candidates[np.argmin(state.evaluate(candidates))] if len(candidates) else state.codes
+    if not len(candidates):
+        return state.codes, state.objective
+    values = state.evaluate(candidates)
+    best = int(np.argmin(values))
+    return candidates[best], float(values[best])

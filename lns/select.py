@@ -53,11 +53,11 @@ REWARDS = {Outcome.BEST: 8.0, Outcome.BETTER: 4.0, Outcome.ACCEPT: 1.0, Outcome.
 
 @dataclass
 class Roulette:
-    """Options drawn in proportion to their recent rewards, none of them ever below a floor."""
+    """Options drawn in proportion to their recent rewards, none of them ever below its floor."""
 
     options: list
     memory: float = 0.95
-    floor: float = 0.2
+    floor: float | NDArray[np.float64] = 0.2
     scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,6 +90,8 @@ class AdaptiveSelector:
 
     WINDOW_BITS = 2
     HEATS = (0.5, 1.5, 3.0, 6.0)
+    FUSION_HEATS = (3.0, 6.0, 20.0)
+    LEAST = (0.2, 0.2, 0.2, 6.0)  # by what each kind is drawn at least: fusions pay on most data
     WIDTHS = (0.0, 0.3, 1.0)
 
     def __init__(
@@ -107,9 +109,10 @@ class AdaptiveSelector:
         self.max_bits, self.max_examples = max_bits, max_examples
         self.background, self.coding = background, coding
         self.wheels = {
-            "kind": Roulette([*STRATEGIES, "fusion"]),
+            "kind": Roulette([*STRATEGIES, "fusion"], floor=np.array(self.LEAST)),
             "size": Roulette(sizes),
             "heat": Roulette(list(self.HEATS)),
+            "fusion heat": Roulette(list(self.FUSION_HEATS)),
             "width": Roulette(list(self.WIDTHS)),
             "batch": Roulette(["ambiguous", "random", "none"]),
         }
@@ -124,7 +127,8 @@ class AdaptiveSelector:
         option = {name: self.wheels[name].options[index] for name, index in drawn.items()}
         kind, coding, other = option["kind"], self.coding, None
         others = [elite for elite in view.elites if (elite != view.codes).any()]
-        if kind == "fusion" and others and self.max_bits:
+        if kind == "fusion" and others:
+            option["heat"] = option["fusion heat"]
             other, coding = others[rng.integers(len(others))], "fusion"
             weights = rng.permutation(np.flatnonzero(other != view.codes))[: self.max_bits]
         else:

@@ -159,16 +159,26 @@ class WorkingSet:
 
     def anneal(
         self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
-        pairs: float = 0.3, used: Callable[[], float] = lambda: 0.0,
+        pairs: float = 0.3, used: Callable[[], float] = lambda: 0.0, other: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:  # fmt: skip
         """The best codes that a walk from `codes` comes across.
 
         Temperatures are changes of F. The walk does the work of so many `moves` with all examples; as most of
         them are left out, it makes many more. Before each segment it asks which share of the time is `used`:
-        a walk that will not end in time cools faster.
+        a walk that will not end in time cools faster. With `other` codes, only weights that differ between
+        the two move, no further than a level beyond either.
         """
         problem = self.problem
-        budget, spent, count = moves * self.seconds_per_move * 1e9, 0.0, 0
+        low, high = np.zeros_like(problem.tops), problem.tops
+        if other is not None:
+            differ = codes != other
+            low = np.where(differ, np.maximum(np.minimum(codes, other) - 1, low), codes)
+            high = np.where(differ, np.minimum(np.maximum(codes, other) + 1, high), codes)
+        free = np.flatnonzero(low < high)
+        if not len(free):
+            return codes
+        each = ATTEMPT + float(self.columns.cost[free].mean())
+        budget, spent, count = moves * each, 0.0, 0
         best, here = codes, codes.copy()
         w, u, energy = self.place(here)
         lowest, drift, began = energy, None, used()
@@ -181,15 +191,16 @@ class WorkingSet:
             length = min(length if count else FIRST_SEGMENT * length, budget - spent)
             ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
             before = here.copy(), w.copy(), u, energy
-            found, low, end = anneal(
-                columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps, problem.tops,
-                problem.lam, self.partner, self.ratio, columns.cost, pairs, *ends, length, seed + count,
+            found, dip, end = anneal(
+                columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps,
+                free, low, high, problem.lam, self.partner, self.ratio, columns.cost, pairs, *ends,
+                length, seed + count,
             )  # fmt: skip
             believed = energy + end
             w, u, energy = self.place(here)
             moved = np.abs(u - before[2])
             drift = moved if drift is None else np.maximum(MEMORY * drift, moved)
-            if before[3] + low < lowest - 1e-9 and (true := self.place(found)[2]) < lowest - 1e-9:
+            if before[3] + dip < lowest - 1e-9 and (true := self.place(found)[2]) < lowest - 1e-9:
                 best, lowest = found, true
             if energy > believed + ends[0] + BALANCE * energy:  # somebody who was left out is hurt
                 here, w, u, energy = before
@@ -254,10 +265,12 @@ def columns_of_rows(columns, chosen, rows):  # type: ignore[no-untyped-def]
     return Columns(slot, new_dense, new_cuts, new_indices[:at], new_values[:at], columns.alike, columns.kinds)
 
 
-# In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises.
+# In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises. The two that
+# every move calls do not count references to their arrays: that took longer than a short column.
+UNCOUNTED = {**FAST, "_nrt": False}
 
 
-@njit(**FAST)
+@njit(**UNCOUNTED)
 def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
     """Sum of the change of all losses when weight i moves by d."""
     total = 0.0
@@ -292,7 +305,7 @@ def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(**FAST)
+@njit(**UNCOUNTED)
 def move(columns, u, i, d):  # type: ignore[no-untyped-def]
     """Move weight i by d."""
     d32 = np.float32(d)
@@ -346,11 +359,12 @@ def draw(state):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    columns, top, u, scale, codes, w, steps, tops, lam, partner, ratio, cost, pairs, hot, cold, budget, seed,
+    columns, top, u, scale, codes, w, steps, free, low, high, lam, partner, ratio, cost, pairs, hot, cold,
+    budget, seed,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
-    A move takes one weight to another level. With probability `pairs` a correlated weight moves along to
+    A move takes one of the `free` weights to another level between `low` and `high`. With probability `pairs` a correlated weight moves along to
     make up for it (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`,
     `w` and `u` in place until the work of `budget` is done; returns the best codes and the objective there
     and at the end, relative to the start.
@@ -364,20 +378,20 @@ def anneal(  # type: ignore[no-untyped-def]
     fall = np.log(cold / hot) / budget
     while work < budget:
         work += ATTEMPT
-        i = int(draw(state) * n)
+        i = free[int(draw(state) * free.shape[0])]
         kind = draw(state)
         if kind < 0.4:
             new = codes[i] + 1
         elif kind < 0.8:
             new = codes[i] - 1
         elif kind < 0.9:  # any level
-            new = int(draw(state) * (tops[i] + 1))
+            new = low[i] + int(draw(state) * (high[i] - low[i] + 1))
         else:  # mostly short jumps, for grids of many levels
             reach = 2
-            while reach < tops[i] and draw(state) < 0.6:
+            while reach < high[i] - low[i] and draw(state) < 0.6:
                 reach *= 2
             new = codes[i] - reach + int(draw(state) * (2 * reach + 1))
-        if new == codes[i] or new < 0 or new > tops[i]:
+        if new == codes[i] or new < low[i] or new > high[i]:
             continue
         d = (new - codes[i]) * steps[i]
         j, new_j, e = -1, 0, 0.0
@@ -386,7 +400,7 @@ def anneal(  # type: ignore[no-untyped-def]
             j = partner[i, c]
             new_j = codes[j] + int(np.floor(ratio[i, c] * (new - codes[i]) + draw(state)))
             e = (new_j - codes[j]) * steps[j]
-            if new_j == codes[j] or new_j < 0 or new_j > tops[j]:
+            if new_j == codes[j] or new_j < low[j] or new_j > high[j]:
                 continue
         delta = scale * change_of_loss(columns, top, u, i, d)
         work += cost[i]
