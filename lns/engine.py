@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
 
 PAID = 1e-4  # share of the objective: an episode on a sample that lowers it by more is followed by another
-DOUBLINGS = 1  # of the length of the walks that open an episode, in all later ones
+LATER = 2  # times the length of the first episode's walks: those of the others
 HOT = 5.0  # from here on, a walk forgets where it began
 HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
 TYPICAL = 3.0  # times the average: up to here, the loss of those who have one asks for no more heat
@@ -306,7 +306,7 @@ def opening_moves(
     part: Part, params: EngineParams, episode: int, share: float, time_limit: float | None
 ) -> int:
     """Length of the walks that open an episode."""
-    most = params.opening * 2 ** min(episode, DOUBLINGS) * len(part.problem.tops)
+    most = params.opening * (LATER if episode else 1) * len(part.problem.tops)
     if time_limit is None:
         return most
     return min(most, int(share * time_limit / part.working.seconds_per_move))

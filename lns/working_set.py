@@ -364,10 +364,10 @@ def anneal(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
-    A move takes one of the `free` weights to another level between `low` and `high`. With probability `pairs` a correlated weight moves along to
-    make up for it (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`,
-    `w` and `u` in place until the work of `budget` is done; returns the best codes and the objective there
-    and at the end, relative to the start.
+    A move takes one of the `free` weights to another level between `low` and `high`. With probability `pairs`
+    a correlated weight moves along to make up for it (`partner`, `ratio`: how many of its levels balance one
+    level of the first). Walks `codes`, `w` and `u` in place until the work of `budget` is done; returns the
+    best codes and the objective there and at the end, relative to the start.
     """
     state = np.array([seed], dtype=np.uint64)
     n = codes.shape[0]

@@ -583,18 +583,30 @@ def test_cool_walks_begin_at_any_elite():
     assert len({tuple(o) for o in opened[2:]}) > 1
 
 
-def test_walks_are_twice_as_long_in_each_episode_three_times():
+def test_walks_are_twice_as_long_after_the_first_episode():
     """Tests their length without a time limit, and that a time limit bounds it."""
     problem = random_problem()
     codes = random_codes(problem)
     part, params = Part(problem, codes, 10**6, 0), EngineParams(opening=7)
     each = 7 * len(codes)
-    lengths = [engine.opening_moves(part, params, episode, 0.1, None) for episode in range(6)]
-    assert lengths == [each, 2 * each, 4 * each, 8 * each, 8 * each, 8 * each]
-    seconds = 3 * each * part.working.seconds_per_move
-    lengths = [engine.opening_moves(part, params, episode, 0.1, seconds / 0.1) for episode in range(3)]
-    assert lengths[:2] == [each, 2 * each]
-    assert lengths[2] == pytest.approx(3 * each, abs=1)
+    lengths = [engine.opening_moves(part, params, episode, 0.1, None) for episode in range(4)]
+    assert lengths == [each, 2 * each, 2 * each, 2 * each]
+    seconds = 1.5 * each * part.working.seconds_per_move
+    lengths = [engine.opening_moves(part, params, episode, 0.1, seconds / 0.1) for episode in range(2)]
+    assert lengths[0] == each
+    assert lengths[1] == pytest.approx(1.5 * each, abs=1)
+
+
+def test_an_episode_has_one_place_among_the_elites(ladder):
+    """Tests that what an episode finds takes the place of what it had found before, and of nothing else."""
+    problem, c = ladder
+    search = Search.begin(problem, np.array(c[7], dtype=np.int32), EngineParams())
+    for k, opening in ((6, True), (5, False), (4, False), (6, True), (3, False)):
+        search.opening = opening
+        search.adopt(np.array(c[k]), recomputed(problem, c[k]), Outcome.BETTER, EngineParams(patience=99))
+    assert [codes.tolist() for _, codes in search.elites] == [c[3], c[4], c[7]]
+    search.adopt(np.array(c[5]), recomputed(problem, c[5]), Outcome.ACCEPT, EngineParams(patience=99))
+    assert [codes.tolist() for _, codes in search.elites] == [c[3], c[4], c[7]]
 
 
 def test_elites_are_few_different_and_sorted(ladder):

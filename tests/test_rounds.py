@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -354,6 +356,40 @@ def test_a_solver_that_finds_nothing_proposes_no_change():
     task = make_task(problem, heat=0.0)
     proposal = propose(Part(problem, task.codes, 10**6, 0), lambda sub, start, seed: start[None, :], task)
     np.testing.assert_array_equal(proposal.codes, task.codes)
+
+
+@pytest.mark.parametrize("share", [0.99, 1.01])
+def test_a_polish_begins_at_a_read_that_is_not_too_high(share):
+    """Tests that what lies above half the temperature per weight is left for the current codes."""
+    problem = random_problem()
+    task = make_task(problem, moves=0, examples=0, heat=1.0)
+    start = recomputed(problem, task.codes)
+    part = Part(problem, task.codes, 10**6, 0)
+
+    def other_end(sub, start, seed):
+        return 1 - start[None, :]
+
+    read = propose(part, other_end, make_task(problem, moves=0, examples=0, heat=0.0)).codes
+    rise = recomputed(problem, read) - start
+    assert rise > 0
+    warm = problem.num_examples * rise / (0.5 * len(task.choice.weights))  # the level at which both are equal
+    proposal = propose(part, other_end, replace(task, level=warm / share))
+    np.testing.assert_array_equal(proposal.codes, read if share < 1 else task.codes)
+
+
+def test_the_polish_of_a_fusion_stays_between_its_solutions():
+    """Tests that only weights that differ change, at most a level beyond either, with and without bits."""
+    problem = random_problem()
+    for seed, weights in itertools.product(range(6), ([0, 2, 6], [])):
+        codes, other = random_codes(problem, seed), random_codes(problem, seed + 9)
+        other[1::2] = codes[1::2]
+        chosen = np.array([i for i in weights if codes[i] != other[i]], dtype=np.intp)
+        task = make_task(problem, seed, weights=chosen, coding="fusion", other=other, heat=30.0)
+        found = propose(Part(problem, codes, 10**6, 0), make_solver("tabu"), task).codes
+        same = codes == other
+        np.testing.assert_array_equal(found[same], codes[same])
+        assert (found >= np.minimum(codes, other) - 1).all()
+        assert (found <= np.maximum(codes, other) + 1).all()
 
 
 def test_reads_are_ranked_by_the_true_objective():

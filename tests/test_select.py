@@ -219,7 +219,9 @@ def test_a_selector_tries_everything():
     view = make_view([random_codes(random_problem(features=N - 1), 5)])
     choices = [c for _ in range(200) for c in selector(view, 2, rng)]
     assert {c.kind for c in choices} == {*STRATEGIES, "fusion"}
-    assert {c.heat for c in choices} == set(selector.wheels["heat"].options)
+    for wheel, fused in (("heat", False), ("fusion heat", True)):
+        heats = {c.heat for c in choices if (c.kind == "fusion") == fused}
+        assert heats == set(selector.wheels[wheel].options)
     assert {c.width for c in choices} == set(selector.wheels["width"].options)
     assert {len(c.weights) for c in choices if c.kind != "fusion"} == set(selector.wheels["size"].options)
 

@@ -212,7 +212,7 @@ def spy(monkeypatch):
     compiled = working_set.anneal
 
     def watched(*arguments):
-        u, codes, hot, cold = arguments[2], arguments[4], *arguments[13:15]
+        u, codes, hot, cold = arguments[2], arguments[4], *arguments[15:17]
         before = codes.copy()
         found, low, end = compiled(*arguments)
         segments.append(Segment(before, codes.copy(), found, low, end, hot, cold, len(u)))
@@ -465,3 +465,42 @@ def test_twins_move_along_a_valley_that_single_moves_cannot_follow():
     alone, together = (working.anneal(start, 1e-7, 1e-7, 5000, 0, pairs=p) for p in (0.0, 0.5))
     assert recomputed(problem, together) < recomputed(problem, alone) - 1e-3
     assert abs(together[0] - together[1]) < abs(alone[0] - alone[1]) / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_walk_between_two_solutions_stays_there(problem, seed):
+    """Tests that only weights that differ move, and at most a level beyond either."""
+    start, other = random_codes(problem, seed), random_codes(problem, seed + 50)
+    other[::2] = start[::2]
+    working = ready(problem)
+    ends = [working.anneal(start, 1.0, 0.5, 2000, k, other=other) for k in range(3)]
+    differ = start != other
+    for found in ends:
+        np.testing.assert_array_equal(found[~differ], start[~differ])
+        assert (found >= np.minimum(start, other) - 1).all()
+        assert (found <= np.maximum(start, other) + 1).all()
+        assert ((found >= 0) & (found <= problem.tops)).all()
+
+
+def test_a_walk_between_two_solutions_finds_the_best_there():
+    """Tests a long walk against all codes between the two and a level beyond."""
+    problem = random_problem(rows=60, features=4)
+    start = random_codes(problem, 1)
+    other = start.copy()
+    other[:2] = np.where(start[:2] > 5, start[:2] - 3, start[:2] + 3)
+    low, high = np.minimum(start, other) - 1, np.maximum(start, other) + 1
+    low, high = np.maximum(low, 0)[:2], np.minimum(high, problem.tops)[:2]
+    values = []
+    for first, second in itertools.product(range(low[0], high[0] + 1), range(low[1], high[1] + 1)):
+        codes = start.copy()
+        codes[:2] = first, second
+        values.append(recomputed(problem, codes))
+    found = ready(problem).anneal(start, 0.1, 1e-5, 4000, 0, other=other)
+    assert recomputed(problem, found) == pytest.approx(min(values), abs=1e-9)
+
+
+def test_a_walk_between_equal_solutions_goes_nowhere():
+    """Tests codes that do not differ."""
+    problem = random_problem()
+    start = random_codes(problem)
+    np.testing.assert_array_equal(ready(problem).anneal(start, 1.0, 0.1, 1000, 0, other=start), start)
