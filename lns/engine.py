@@ -136,9 +136,7 @@ class Search:
             self.best, self.best_round = self.curr, self.rounds + 1
         before = math.inf if self.opening else self.episode_best
         self.episode_best = min(before, self.curr.objective)
-        if (
-            self.episode_best < before
-        ):  # an episode has one place among the elites, so that they stay different
+        if self.episode_best < before:  # one place among the elites for an episode: they stay different
             self.elites = [elite for elite in self.elites if elite[0] != before]
             self.remember(self.curr.codes, self.curr.objective, params.elites)
         worth = params.least_gain * self.best.objective / self.curr.problem.num_examples
