@@ -91,7 +91,7 @@ class AdaptiveSelector:
     WINDOW_BITS = 2
     HEATS = (0.5, 1.5, 3.0, 6.0)
     FUSION_HEATS = (3.0, 6.0, 20.0)
-    LEAST = (0.2, 0.2, 0.2, 6.0)  # by what each kind is drawn at least: fusions pay on most data
+    FUSION_FLOOR = 6.0  # by what fusions are drawn at least: they pay on most data
     WIDTHS = (0.0, 0.3, 1.0)
 
     def __init__(
@@ -108,8 +108,9 @@ class AdaptiveSelector:
         sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
         self.max_bits, self.max_examples = max_bits, max_examples
         self.background, self.coding = background, coding
+        floors = np.append(np.full(len(STRATEGIES), Roulette.floor), self.FUSION_FLOOR)
         self.wheels = {
-            "kind": Roulette([*STRATEGIES, "fusion"], floor=np.array(self.LEAST)),
+            "kind": Roulette([*STRATEGIES, "fusion"], floor=floors),
             "size": Roulette(sizes),
             "heat": Roulette(list(self.HEATS)),
             "fusion heat": Roulette(list(self.FUSION_HEATS)),
