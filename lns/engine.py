@@ -46,7 +46,7 @@ class EngineParams:
         Neighbourhoods proposed side by side in every round. Not the number of workers: the same search runs
         on one or on many.
     polish
-        Moves of the polish, per weight; in a fusion three times as many per weight that may move.
+        Moves of the polish, per weight; a fusion spends as much on the few weights that may move.
     walks
         Walks that open an episode side by side; the best goes on.
     opening_share, reopening_share, opening

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lns.state import State
 
 
-FUSION_POLISH = 3  # times as many moves per weight, where few weights may move
 COLD = 0.04  # temperature at which a polish ends, in units of an average example's loss
 
 
@@ -75,11 +74,9 @@ class Part:
         """The best codes of a short walk that begins at `heat`.
 
         Heat is measured by what an average example adds to an objective of `level`: whether losses are large
-        or small, the walk takes the same way. With `other` codes the walk stays between the two, and has
-        more moves for each of the weights in which they differ.
+        or small, the walk takes the same way. With `other` codes the walk stays between the two: as much
+        work, for the few weights in which they differ.
         """
-        if other is not None:
-            moves = FUSION_POLISH * moves * int((codes != other).sum()) // len(codes)
         unit = unit_of_heat(level, self.problem)
         return self.working.anneal(
             codes, heat * unit, min(COLD, heat) * unit, moves, seed, used=used, other=other

@@ -149,10 +149,12 @@ class AdaptiveSelector:
         )
 
     def update(self, rewards: list[float]) -> None:
-        """Learn from the outcome of each choice of the last call."""
+        """Learn from the outcome of each choice of the last call: about the wheels that it was made by."""
         for drawn, reward in zip(self._drawn, rewards, strict=True):
-            for name, index in drawn.items():
-                self.wheels[name].reward(index, reward)
+            fusion = self.wheels["kind"].options[drawn["kind"]] == "fusion"
+            idle = {"size", "heat"} if fusion else {"fusion heat"}
+            for name in drawn.keys() - idle:
+                self.wheels[name].reward(drawn[name], reward)
 
     def state(self) -> dict[str, list[float]]:
         """What has been learnt, for checkpoints."""

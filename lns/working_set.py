@@ -45,7 +45,7 @@ FIRST_SEGMENT = 0.3  # of the others: nothing is known yet of how far examples m
 REACH_FROM_ZERO, REACH_FROM_TOP = 4.0, 2.0
 MEMORY = 0.7  # of the move of an example, from segment to segment
 LEAST_MOVE = 0.3  # of the mean move that every example is trusted to make
-WORTH_LEAVING_OUT = 1000.0  # work of a look at a column: what is cheaper is not made faster by leaving out
+WORTH_LEAVING_OUT = 350.0  # work that has to be saved by it in a look at a column
 ALL_ABOVE = 0.6  # share of examples from which all take part
 FEW = 500  # examples that are copied all the same: so the small rounds before a run compile all loops
 BALANCE = 3e-7  # of the objective: what single precision may be out by
@@ -177,8 +177,7 @@ class WorkingSet:
         free = np.flatnonzero(low < high)
         if not len(free):
             return codes
-        each = ATTEMPT + float(self.columns.cost[free].mean())
-        budget, spent, count = moves * each, 0.0, 0
+        budget, spent, count = 1e9 * self.seconds_per_move * moves, 0.0, 0
         best, here = codes, codes.copy()
         w, u, energy = self.place(here)
         lowest, drift, began = energy, None, used()
@@ -211,12 +210,14 @@ class WorkingSet:
         self, u: NDArray[np.float32], drift: NDArray[np.float32] | None
     ) -> tuple[NDArray[np.intp] | slice, Columns]:
         """The examples that may come to an edge of their loss, and their columns."""
-        if len(u) > FEW and self.columns.cost.mean() < WORTH_LEAVING_OUT:
+        worth = min(ALL_ABOVE, 1.0 - WORTH_LEAVING_OUT / float(self.columns.cost.mean()))
+        most = worth if len(u) > FEW else 1.0  # share of examples up to which others are left out
+        if most <= 0.0:
             return slice(None), self.columns
         move = np.inf if drift is None else np.maximum(drift, LEAST_MOVE * drift.mean())
         near = (u > -REACH_FROM_ZERO * move) & (u < np.sqrt(self.top) + REACH_FROM_TOP * move)
         live = np.flatnonzero(near)
-        if len(live) > ALL_ABOVE * len(u) and len(u) > FEW:
+        if len(live) > most * len(u):
             return slice(None), self.columns
         return live, columns_of_rows(self.columns, near, live)
 

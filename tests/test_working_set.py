@@ -290,7 +290,7 @@ def test_examples_far_from_the_edges_are_left_out(spy, monkeypatch):
 def test_little_data_is_walked_as_a_whole(spy, monkeypatch):
     """Tests that nobody is left out where a look at a column costs next to nothing."""
     short_segments(monkeypatch, 500_000.0)
-    problem = separable()
+    problem = separable(rows=1000)
     start = problem.codes([14.0, 0, 0, 0, 0], 0.0)
     ready(problem, start).anneal(start, 1e-5, 4e-7, 60_000, 0)
     assert {one.examples for one in spy} == {problem.num_examples}
