@@ -105,6 +105,23 @@ class Result:
                     total[name] = total.get(name, 0.0) + value
         return total
 
+    @property
+    def overhead(self) -> float:
+        """Share of the rounds' time that went neither to solvers and walks nor to passes of the objective.
+
+        That is choosing, building and merging; the passes of the objective within a merge are counted as
+        overhead, too. Neighbourhoods that run side by side share the time of their round.
+        """
+        lost, whole = 0.0, 0.0
+        for record in self.rounds:
+            laps = [one.timings for one in record.neighbourhoods]
+            building = sum(lap.get("build", 0.0) for lap in laps)
+            busy = sum(sum(lap.values()) for lap in laps) or 1.0
+            around = record.select_time + record.merge_time
+            lost += around + record.solve_time * building / busy
+            whole += around + record.solve_time
+        return lost / whole if whole else 0.0
+
     def chip(self) -> dict[str, float]:
         """What the rounds did on an annealer's chip, emulated or real; empty if there was none.
 

@@ -322,6 +322,21 @@ def test_times_of_records_add_up():
     assert all(value >= 0 for value in result.times().values())
 
 
+def test_overhead_is_what_solvers_and_walks_do_not_take():
+    """Tests a round of which a quarter is choosing and merging, and a third of the rest is building."""
+    result, _ = real_run(random_problem(), rounds=2)
+    opening, real = result.rounds
+    ones = tuple(
+        replace(one, timings={"objective": 1.0, "build": 3.0, "solve": 2.0, "rank": 1.0, "polish": 2.0})
+        for one in real.neighbourhoods
+    )
+    rounds = [replace(real, select_time=1.0, solve_time=9.0, merge_time=2.0, neighbourhoods=ones)]
+    assert replace(result, rounds=rounds).overhead == pytest.approx((1 + 2 + 3) / 12)
+    walks = replace(opening, select_time=1.0, solve_time=9.0, merge_time=2.0)
+    assert replace(result, rounds=[*rounds, walks]).overhead == pytest.approx((6 + 3) / 24)
+    assert replace(result, rounds=[]).overhead == 0.0
+
+
 def test_bests_only_go_down():
     """Tests the best objective from round to round, and that "best" is said exactly when it drops."""
     result, _ = real_run(random_problem(), rounds=30, initial="random")

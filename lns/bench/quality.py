@@ -151,16 +151,18 @@ def compare(
     start = problem.codes(*problem.warm_start)
     rival = Rival(problem)
     solve(problem, max_rounds=2)  # compiled before any clock runs
-    ours, theirs, speed = [], [], 0.0
+    ours, theirs, speed, overhead = [], [], 0.0, []
     for seed in range(seeds):  # in turn, so that a busy machine disturbs both alike
-        ours.append(solve(problem, time_limit=seconds, seed=seed).objective)
+        result = solve(problem, time_limit=seconds, seed=seed)
+        ours.append(result.objective)
+        overhead.append(result.overhead)
         objective, speed = rival(start, seconds, seed)
         theirs.append(objective)
     row: dict[str, Any] = {
         "instance": instance.name, "examples": problem.num_examples, "features": problem.num_features,
         "engine": float(np.median(ours)), "engine_worst": max(ours), "rival": float(np.median(theirs)),
         "rival_us_per_move": speed, "ratio": float(np.median(ours) / np.median(theirs)),
-        "ratio_worst": float(max(ours) / np.median(theirs)),
+        "ratio_worst": float(max(ours) / np.median(theirs)), "overhead": float(np.median(overhead)),
         "continuous": problem.objective(*problem.warm_start), "rounded": problem.state(start).objective,
     }  # fmt: skip
     if others and qubo.num_couplers(problem) <= FULL_QUBO_COUPLERS:
