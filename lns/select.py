@@ -122,7 +122,11 @@ class AdaptiveSelector:
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
         """As many choices as asked for."""
         self._drawn = [{name: wheel.draw(rng) for name, wheel in self.wheels.items()} for _ in range(count)]
-        return [self._choice(view, drawn, rng) for drawn in self._drawn]
+        choices = [self._choice(view, drawn, rng) for drawn in self._drawn]
+        for drawn, choice in zip(self._drawn, choices, strict=True):  # only what was used is learnt about
+            for name in ("size", "heat") if choice.coding == "fusion" else ("fusion heat",):
+                del drawn[name]
+        return choices
 
     def _choice(self, view: View, drawn: Mapping[str, int], rng: np.random.Generator) -> Choice:
         option = {name: self.wheels[name].options[index] for name, index in drawn.items()}
@@ -149,12 +153,10 @@ class AdaptiveSelector:
         )
 
     def update(self, rewards: list[float]) -> None:
-        """Learn from the outcome of each choice of the last call: about the wheels that it was made by."""
+        """Learn from the outcome of each choice of the last call."""
         for drawn, reward in zip(self._drawn, rewards, strict=True):
-            fusion = self.wheels["kind"].options[drawn["kind"]] == "fusion"
-            idle = {"size", "heat"} if fusion else {"fusion heat"}
-            for name in drawn.keys() - idle:
-                self.wheels[name].reward(drawn[name], reward)
+            for name, index in drawn.items():
+                self.wheels[name].reward(index, reward)
 
     def state(self) -> dict[str, list[float]]:
         """What has been learnt, for checkpoints."""

@@ -265,6 +265,22 @@ def test_what_has_paid_is_chosen_more_often():
     assert after.count("block") > 0.5 * len(after)
 
 
+def test_only_what_was_used_is_learnt_about():
+    """Tests which wheels a reward reaches: the heat of fusions or that of other rounds, never both."""
+    seen = set()
+    for seed in range(20):
+        selector = make_selector()
+        before = selector.state()
+        view = make_view(elites=[np.zeros(N, dtype=np.int32)])
+        (choice,) = selector(view, 1, np.random.default_rng(seed))
+        selector.update([8.0])
+        learnt = {name for name, scores in selector.state().items() if scores != before[name]}
+        own = {"fusion heat"} if choice.coding == "fusion" else {"size", "heat"}
+        assert learnt == {"kind", "width", "batch"} | own
+        seen.add(choice.coding)
+    assert seen == {"fusion", "window"}
+
+
 def test_updates_belong_to_the_last_call():
     """Tests that a wrong number of rewards is an error."""
     selector = make_selector()
