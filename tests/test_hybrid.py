@@ -203,7 +203,8 @@ def test_a_decomposer_learns_from_every_outcome(state):
     copy.deepcopy(found).move.outcome = Outcome.BEST
     run(decomposer, state)
     after = decomposer._select[1].state()
-    assert all(sum(after[name]) > sum(before[name]) for name in before)
+    learnt = {name for name in before if sum(after[name]) > sum(before[name])}
+    assert learnt == before.keys() - {"fusion heat"}  # there is nothing to fuse with yet
 
 
 def test_a_new_problem_begins_anew(state):
