@@ -9,9 +9,9 @@ alike (a yes or no, a category) only where they are. With r_s = √c_s the array
 so that the loss of an example is min(max(u_s, 0)², top_s) and a change d of weight i moves u by -d z_i.
 
 Most examples are far beyond the edges of the loss, u = 0 and u² = top: they are right, or given up, and stay
-so for a while. On large data a walk leaves them out. It goes in segments, and before each of them looks at
-all examples: those that could come to an edge, judged by how far they have moved before, take part in the
-next one. A segment after which the account does not balance is taken back.
+so for a while. Where that saves enough a walk leaves them out. It goes in segments, and before each of them
+looks at all examples: those that could come to an edge, judged by how far they have moved before, take part
+in the next one. A segment after which the account does not balance is taken back.
 
 What comes out of a search here is a proposal: its objective is always taken from the problem itself.
 """
@@ -117,7 +117,9 @@ class WorkingSet:
         self.columns = Columns(
             slot, np.array(dense), cuts, np.concatenate(indices), np.concatenate(values), alike, kinds
         )
-        self.look = float(self.columns.cost.sum()) + 4.0 * rows  # the work of one look at all examples
+        cost = self.columns.cost
+        self.column_cost = float(cost.mean())  # the work of one look at an average column,
+        self.look = float(cost.sum()) + 4.0 * rows  # and of one at all examples
 
     def set_partners(self, margins: NDArray[np.float64]) -> None:
         """Learn which weights can make up for each other, from the curvature at these margins.
@@ -141,7 +143,7 @@ class WorkingSet:
     @property
     def seconds_per_move(self) -> float:
         """What a move of the walk should cost if all examples take part."""
-        return 1e-9 * (ATTEMPT + float(self.columns.cost.mean()))
+        return 1e-9 * (ATTEMPT + self.column_cost)
 
     def place(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float32], float]:
         """Weights with the bias, u of all examples, and the objective there."""
@@ -177,7 +179,7 @@ class WorkingSet:
         free = np.flatnonzero(low < high)
         if not len(free):
             return codes
-        budget, spent, count = 1e9 * self.seconds_per_move * moves, 0.0, 0
+        budget, spent, count = moves * (ATTEMPT + self.column_cost), 0.0, 0
         best, here = codes, codes.copy()
         w, u, energy = self.place(here)
         lowest, drift, began = energy, None, used()
@@ -210,7 +212,7 @@ class WorkingSet:
         self, u: NDArray[np.float32], drift: NDArray[np.float32] | None
     ) -> tuple[NDArray[np.intp] | slice, Columns]:
         """The examples that may come to an edge of their loss, and their columns."""
-        worth = min(ALL_ABOVE, 1.0 - WORTH_LEAVING_OUT / float(self.columns.cost.mean()))
+        worth = min(ALL_ABOVE, 1.0 - WORTH_LEAVING_OUT / self.column_cost)
         most = worth if len(u) > FEW else 1.0  # share of examples up to which others are left out
         if most <= 0.0:
             return slice(None), self.columns

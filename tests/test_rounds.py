@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -380,7 +379,7 @@ def test_a_polish_begins_at_a_read_that_is_not_too_high(share):
 def test_the_polish_of_a_fusion_stays_between_its_solutions():
     """Tests that only weights that differ change, at most a level beyond either, with and without bits."""
     problem = random_problem()
-    for seed, weights in itertools.product(range(6), ([0, 2, 6], [])):
+    for seed, weights in product(range(6), ([0, 2, 6], [])):
         codes, other = random_codes(problem, seed), random_codes(problem, seed + 9)
         other[1::2] = codes[1::2]
         chosen = np.array([i for i in weights if codes[i] != other[i]], dtype=np.intp)

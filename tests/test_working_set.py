@@ -296,6 +296,21 @@ def test_little_data_is_walked_as_a_whole(spy, monkeypatch):
     assert {one.examples for one in spy} == {problem.num_examples}
 
 
+def test_examples_are_left_out_where_that_saves_enough(spy, monkeypatch):
+    """Tests that a segment has all examples, or so few that the work asked for is saved."""
+    short_segments(monkeypatch, 500_000.0)
+    problem = separable()
+    start = problem.codes([14.0, 0, 0, 0, 0], 0.0)
+    working = ready(problem, start)
+    monkeypatch.setattr(working_set, "WORTH_LEAVING_OUT", 0.9 * working.column_cost)
+    unit = recomputed(problem, start) / problem.num_examples
+    working.anneal(start, unit, 0.04 * unit, 60_000, 0)
+    counts = np.array([one.examples for one in spy])
+    few = counts <= 0.1 * problem.num_examples
+    assert few.any()
+    assert (counts[~few] == problem.num_examples).all()
+
+
 @pytest.mark.usefixtures("leave_out")
 def test_segments_that_hurt_examples_left_out_are_taken_back(spy, monkeypatch):
     """Tests a walk that leaves out all it can: where it was wrong, the next segment begins where it began."""
