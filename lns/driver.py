@@ -91,7 +91,8 @@ def solve(
     accept
         ``"record"``, ``"annealed"``, ``"greedy"`` or a callable (see `lns.accept`).
     background
-        How examples without target bits enter a sub-QUBO: ``"curvature"``, ``"pairwise"``, ``"pinned"``.
+        How examples without target bits enter a sub-QUBO: ``"curvature"``, ``"pairwise"`` or ``"pinned"``
+        (the literal restriction of the QUBO; weights then stay on the grid in all rounds).
     coding
         Bits of a round: ``"window"`` (levels around the current one) or ``"stored"`` (the paper's).
     max_bits, examples

@@ -64,6 +64,8 @@ class EngineParams:
     elites
         Solutions remembered, for fusion and for opening episodes: ends of walks, and the best of each
         episode.
+    relax
+        Let some rounds take their weights off the grid first (see `lns.relax`).
     fuse
         Combine the proposals of a round; without it the best one is taken.
     sample_rows
@@ -81,6 +83,7 @@ class EngineParams:
     least_gain: float = 0.3
     elites: int = 16
     sample_rows: int = 65_536
+    relax: bool = True
     fuse: bool = True
 
     def __post_init__(self) -> None:

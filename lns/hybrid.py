@@ -239,6 +239,7 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
             max_examples=self.examples,
             background=self.background,
             coding=self.coding,
+            relax=False,  # a subproblem has to contain the current solution, as `subsamples`
         )
         for name, value in self.fixed.items():
             select.wheels[name] = Roulette([value])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -160,22 +160,24 @@ class DenseMatrix:
         """Σ_s h_s x_s x_sᵀ and Σ_s g_s x_s over chosen columns, where column N is the constant 1."""
         real = columns < self.shape[1]
         wanted = columns[real]
-        has_bias = not real.all()
+        rows = np.flatnonzero(
+            (h != 0) | (g != 0)
+        )  # often few: most examples are beyond the edges of the loss
+        whole = len(rows) == self.shape[0]
 
         def part(start: int, stop: int) -> tuple[NDArray, NDArray]:
             second, first = np.zeros((len(columns),) * 2), np.zeros(len(columns))
             for a in range(start, stop, MOMENT_ROWS):
                 z = min(a + MOMENT_ROWS, stop)
+                some = slice(a, z) if whole else rows[a:z]
                 block = np.ones((z - a, len(columns)))
-                if has_bias:
-                    block[:, real] = self.X[a:z, wanted]
-                else:
-                    block[:] = self.X[a:z, wanted]
-                first += g[a:z] @ block
-                second += block.T @ (block * h[a:z, None])
+                block[:, real] = self.X[some, wanted] if whole else self.X[np.ix_(rows[a:z], wanted)]
+                first += g[some] @ block
+                second += block.T @ (block * h[some, None])
             return second, first
 
-        seconds, firsts = zip(*over_rows(part, self.shape[0], len(columns)), strict=True)
+        sums = over_rows(part, len(rows), len(columns)) or [part(0, 0)]
+        seconds, firsts = zip(*sums, strict=True)
         return np.sum(seconds, axis=0), np.sum(firsts, axis=0)
 
     def transposed_dot(self, r: NDArray) -> NDArray:
@@ -198,6 +200,16 @@ class SparseMatrix:
     def __init__(self, X: sparse.csc_array) -> None:
         self.X = X
         self.shape = X.shape
+
+    @cached_property
+    def by_rows(self) -> sparse.csr_array:
+        """The same numbers in compressed rows, made when somebody first asks for some of the rows."""
+        return self.X.tocsr()
+
+    def _some(self, rows: NDArray, columns: NDArray) -> sparse.csr_array:
+        """Chosen rows and columns."""
+        chosen = self.by_rows[rows]
+        return chosen if np.array_equal(columns, np.arange(self.shape[1])) else chosen[:, columns]
 
     @property
     def nbytes(self) -> int:
@@ -252,17 +264,18 @@ class SparseMatrix:
     def block(self, rows: NDArray, columns: NDArray) -> NDArray[np.float64]:
         out = np.ones((len(rows), len(columns)))
         real = columns < self.shape[1]
-        out[:, real] = self.X[:, columns[real]].tocsr()[rows].toarray()
+        out[:, real] = self._some(rows, columns[real]).toarray()
         return out
 
     def moments(self, columns: NDArray, h: NDArray, g: NDArray) -> tuple[NDArray, NDArray]:
         real = columns < self.shape[1]
-        chosen = self.X[:, columns[real]].astype(np.float64)
+        rows = np.flatnonzero((h != 0) | (g != 0))
+        chosen = self._some(rows, columns[real]).astype(np.float64)
         scaled = chosen.copy()
-        scaled.data *= h[chosen.indices]
+        scaled.data *= np.repeat(h[rows], np.diff(chosen.indptr))
         second, first = np.empty((len(columns),) * 2), np.empty(len(columns))
         second[np.ix_(real, real)] = (scaled.T @ chosen).toarray()
-        first[real] = chosen.T @ g
+        first[real] = chosen.T @ g[rows]
         if not real.all():
             sums = np.asarray(scaled.sum(axis=0)).ravel()
             second[np.ix_(~real, real)] = sums

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from lns import neighbourhood as nb
 from lns import subproblem
 from lns.grid import unpack_bits
 from lns.matrix import numbers_per_row
+from lns.relax import settle
 from lns.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class Choice:
         Indices of the weights that get bits (N is the bias).
     coding
         ``"window"``: neighbouring levels; ``"stored"``: the paper's bits; ``"fusion"``: one bit per weight,
-        between its level now and its level in `other`.
+        between its level now and its level in `other`; ``"relaxed"``: one bit per weight, the level below or
+        above where it lies once all of them have left the grid and settled.
     background
         ``"curvature"``, ``"pairwise"`` or ``"pinned"``.
     width
@@ -176,7 +178,7 @@ def make_neighbourhood(
 
 def choose_examples(
     problem: QLossProblem,
-    state: State,
+    place: subproblem.Place,
     neighbourhood: nb.Neighbourhood,
     kind: str,
     count: int,
@@ -190,7 +192,7 @@ def choose_examples(
     """
     if count == 0:
         return np.empty(0, dtype=np.intp)
-    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
+    edge = np.minimum(np.abs(place.margins - problem.q), np.abs(place.margins - 1.0))
     pool = min(8 * count, len(edge))
     if kind == "ambiguous":
         near = np.argpartition(edge, pool - 1)[:pool]
@@ -312,15 +314,22 @@ def build(
     problem: QLossProblem, state: State, choice: Choice, rng: np.random.Generator
 ) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
     """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits."""
-    neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
+    place: subproblem.Place = state
+    if choice.coding == "relaxed":
+        place = settled = settle(problem, state.codes, choice.weights)
+        neighbourhood = nb.rounding(state.codes, settled.levels, problem.tops, choice.weights)
+        away = (state.codes - settled.levels)[neighbourhood.weights]
+        around = replace(neighbourhood, base=neighbourhood.base + away)
+    else:
+        around = neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
     if choice.background == "pairwise":
         return pairwise(problem, state, neighbourhood), neighbourhood, np.empty(0, dtype=np.intp)
-    batch = choose_examples(problem, state, neighbourhood, choice.batch, choice.examples, rng)
+    batch = choose_examples(problem, place, around, choice.batch, choice.examples, rng)
     if choice.background == "pinned":
-        background = subproblem.pinned(problem, state.margins)
+        background = subproblem.pinned(problem, place.margins)
     else:
-        background = subproblem.curvature(problem, state.margins, choice.width)
-    return subproblem.build(problem, state, neighbourhood, batch, background), neighbourhood, batch
+        background = subproblem.curvature(problem, place.margins, choice.width)
+    return subproblem.build(problem, place, around, batch, background), neighbourhood, batch
 
 
 def start_bits(state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]) -> NDArray[np.int8]:

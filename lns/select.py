@@ -86,13 +86,26 @@ class AdaptiveSelector:
         Largest number of examples with target bits.
     background, coding
         As in `Choice`.
+    relax
+        Whether some rounds take weights off the grid; their sub-QUBO then brings these back.
     """
 
     WINDOW_BITS = 2
     HEATS = (0.5, 1.5, 3.0, 6.0)
     FUSION_HEATS = (3.0, 6.0, 20.0)
-    FUSION_FLOOR = 6.0  # by what fusions are drawn at least: they pay on most data
+    FUSION_FLOOR = 3.0  # by what fusions are drawn at least: they pay on most data
+    RELAXED_SIZES = (32, 64, 128, 256)
+    RELAXED_HEAT = 0.5  # what was just rounded is to be settled, not shaken
     WIDTHS = (0.0, 0.3, 1.0)
+
+    # The wheels behind a choice of each coding, besides those behind all: only what was used is learnt about.
+    SHARED = ("kind", "width", "batch")
+    OWN: Mapping[str, tuple[str, ...]] = {
+        "window": ("size", "heat", "relaxed"),
+        "stored": ("size", "heat", "relaxed"),
+        "relaxed": ("relaxed size", "relaxed"),
+        "fusion": ("fusion heat",),
+    }
 
     def __init__(
         self,
@@ -103,6 +116,7 @@ class AdaptiveSelector:
         max_examples: int,
         background: str,
         coding: str,
+        relax: bool = True,
     ) -> None:
         largest = min(num_codes, max_bits // bits_per_weight)
         sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
@@ -116,6 +130,8 @@ class AdaptiveSelector:
             "fusion heat": Roulette(list(self.FUSION_HEATS)),
             "width": Roulette(list(self.WIDTHS)),
             "batch": Roulette(["ambiguous", "random", "none"]),
+            "relaxed": Roulette([False, True] if relax and max_bits else [False]),
+            "relaxed size": Roulette(sorted({min(num_codes, max_bits, size) for size in self.RELAXED_SIZES})),
         }
         self._drawn: list[dict[str, int]] = []
 
@@ -123,9 +139,10 @@ class AdaptiveSelector:
         """As many choices as asked for."""
         self._drawn = [{name: wheel.draw(rng) for name, wheel in self.wheels.items()} for _ in range(count)]
         choices = [self._choice(view, drawn, rng) for drawn in self._drawn]
-        for drawn, choice in zip(self._drawn, choices, strict=True):  # only what was used is learnt about
-            for name in ("size", "heat") if choice.coding == "fusion" else ("fusion heat",):
-                del drawn[name]
+        self._drawn = [
+            {name: drawn[name] for name in (*self.SHARED, *self.OWN[choice.coding])}
+            for drawn, choice in zip(self._drawn, choices, strict=True)
+        ]
         return choices
 
     def _choice(self, view: View, drawn: Mapping[str, int], rng: np.random.Generator) -> Choice:
@@ -138,6 +155,8 @@ class AdaptiveSelector:
             weights = rng.permutation(np.flatnonzero(other != view.codes))[: self.max_bits]
         else:
             kind = "random" if kind == "fusion" else kind
+            if option["relaxed"]:
+                coding, option["size"], option["heat"] = "relaxed", option["relaxed size"], self.RELAXED_HEAT
             weights = STRATEGIES[kind](view, option["size"], rng)
         return Choice(
             kind=kind,

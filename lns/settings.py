@@ -80,6 +80,7 @@ class Settings:
             max_examples=min(self.examples, max(0, most - max_bits) // problem.target_bits),
             background=self.background,
             coding=self.coding,
+            relax=self.params.relax and self.background != "pinned",  # what is pinned stays
         )
 
     @property

@@ -11,7 +11,7 @@ quadratic function of its margin, the background:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import dimod
 import numpy as np
@@ -21,7 +21,20 @@ from scipy.special import ndtr
 if TYPE_CHECKING:
     from lns.neighbourhood import Neighbourhood
     from lns.problem import QLossProblem
-    from lns.state import State
+
+
+class Place(Protocol):
+    """Where a sub-QUBO is built: a `State`, or a point off the grid."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights w."""
+        ...
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """Margins of all examples there."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,8 +52,8 @@ class SubQubo:
 
     @classmethod
     def from_hessian(cls, linear: NDArray, hessian: NDArray, offset: float, num_weight_bits: int) -> SubQubo:
-        """Fold the diagonal into the linear part: x² = x for bits."""
-        quadratic = hessian.copy()
+        """Fold the diagonal into the linear part: x² = x for bits. Sums may be symmetric but for rounding."""
+        quadratic = 0.5 * (hessian + hessian.T)
         np.fill_diagonal(quadratic, 0.0)
         return cls(linear + 0.5 * np.diag(hessian), quadratic, float(offset), num_weight_bits)
 
@@ -105,27 +118,44 @@ def curvature(problem: QLossProblem, m: NDArray, width: float | NDArray = 0.0) -
     return Background(value, -2 * p * mean, p * bend)
 
 
+def derivatives(
+    problem: QLossProblem,
+    w: NDArray[np.float64],
+    chosen: NDArray[np.integer],
+    background: Background,
+    outside: NDArray[np.float64] | float = 1.0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gradient and Hessian of F in the chosen weights (N is the bias), as far as the background knows it.
+
+    Each example counts as much as `outside` says.
+    """
+    second, first = problem.matrix.moments(
+        chosen, background.bend * outside, background.slope * outside * problem.y
+    )
+    penalty = np.where(chosen < problem.num_features, problem.lam, 0.0)  # the bias is free
+    second[np.diag_indices_from(second)] += 2 * penalty
+    first += 2 * penalty * np.append(w, 0.0)[chosen]
+    return first, second
+
+
 def build(
     problem: QLossProblem,
-    state: State,
+    place: Place,
     neighbourhood: Neighbourhood,
     batch: NDArray[np.integer],
     background: Background,
 ) -> SubQubo:
-    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others."""
+    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others.
+
+    The steps of the neighbourhood begin at `place`.
+    """
     batch = np.asarray(batch, dtype=np.intp)
     outside = np.ones(problem.num_examples)
     outside[batch] = 0.0
     moved_weights = neighbourhood.directions * problem.steps[neighbourhood.weights]  # (D, W)
-    second, first = problem.matrix.moments(
-        neighbourhood.weights, background.bend * outside, background.slope * outside * problem.y
-    )
-    penalty = np.where(neighbourhood.weights < problem.num_features, problem.lam, 0.0)  # the bias is free
-    w = np.append(state.weights, 0.0)
-    second[np.diag_indices_from(second)] += 2 * penalty
-    first += 2 * penalty * w[neighbourhood.weights]
+    first, second = derivatives(problem, place.weights, neighbourhood.weights, background, outside)
     gradient, hessian = moved_weights @ first, moved_weights @ second @ moved_weights.T
-    offset = background.value @ outside + problem.lam * (w @ w)
+    offset = background.value @ outside + problem.lam * (place.weights @ place.weights)
 
     # From steps along directions to bits: steps = base + spread·x.
     base, spread = neighbourhood.base.astype(np.float64), neighbourhood.spread.astype(np.float64)
@@ -133,14 +163,14 @@ def build(
     quadratic = spread.T @ hessian @ spread
     offset += gradient @ base + 0.5 * base @ hessian @ base
     if not len(batch):
-        return SubQubo.from_hessian(linear, quadratic, offset, len(linear))
+        return SubQubo.from_hessian(linear, quadratic, float(offset), len(linear))
 
     p, cap = problem.share[batch], problem.cap[batch]
     per_step = (problem.matrix.block(batch, neighbourhood.weights) * problem.y[batch, None]) @ moved_weights.T
     per_bit = per_step @ spread
     # p_s [(gap_s + per_bit_s·x - τ·z_s)² + (1 - q_s)² (1 - msb_s)], gap_s to the lowest target level.
     tau = problem.target_grid.bit_values[0]
-    gap = state.margins[batch] + per_step @ base - problem.target_grid.lo[0]
+    gap = place.margins[batch] + per_step @ base - problem.target_grid.lo[0]
     n, count, d = len(linear), len(batch), len(tau)
     target_linear = -2 * (p * gap)[:, None] * tau
     target_linear[:, -1] -= p * cap

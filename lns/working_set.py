@@ -51,6 +51,12 @@ FEW = 500  # examples that are copied all the same: so the small rounds before a
 BALANCE = 3e-7  # of the objective: what single precision may be out by
 LATE = 0.1  # share of its time by which a walk may be late before it hurries
 
+# A weight that takes every step it is offered says little at this temperature: it is drawn less often, but at
+# least so often in comparison with one that takes none.
+LEAST_DRAWN = 0.4
+DRAWS = 4096  # length of the list that weights are drawn from
+FORGET = 0.5  # of what was counted in the segments before
+
 
 class Columns(NamedTuple):
     """The columns of some examples, as the loops take them.
@@ -183,6 +189,7 @@ class WorkingSet:
         best, here = codes, codes.copy()
         w, u, energy = self.place(here)
         lowest, drift, began = energy, None, used()
+        offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
         while spent < budget and (now := used()) < 1.0:
             share = (now - began) / (1.0 - began)
             if share > spent / budget + LATE:
@@ -194,8 +201,8 @@ class WorkingSet:
             before = here.copy(), w.copy(), u, energy
             found, dip, end = anneal(
                 columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps,
-                free, low, high, problem.lam, self.partner, self.ratio, columns.cost, pairs, *ends,
-                length, seed + count,
+                to_draw_from(free, offered, taken), low, high, problem.lam, self.partner, self.ratio,
+                columns.cost, pairs, *ends, length, seed + count, offered, taken,
             )  # fmt: skip
             believed = energy + end
             w, u, energy = self.place(here)
@@ -222,6 +229,18 @@ class WorkingSet:
         if len(live) > most * len(u):
             return slice(None), self.columns
         return live, columns_of_rows(self.columns, near, live)
+
+
+def to_draw_from(
+    free: NDArray[np.intp], offered: NDArray[np.float64], taken: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken."""
+    refused = 1.0 - (taken[free] + 1.0) / (offered[free] + 2.0)
+    offered *= FORGET
+    taken *= FORGET
+    often = LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused
+    ends = np.rint(np.cumsum(often) * (max(DRAWS, 16 * len(free)) / often.sum())).astype(np.intp)
+    return np.repeat(free, np.diff(ends, prepend=0))
 
 
 @njit(inline="always", **FAST)
@@ -363,7 +382,7 @@ def draw(state):  # type: ignore[no-untyped-def]
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
     columns, top, u, scale, codes, w, steps, free, low, high, lam, partner, ratio, cost, pairs, hot, cold,
-    budget, seed,
+    budget, seed, offered, taken,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
@@ -405,6 +424,7 @@ def anneal(  # type: ignore[no-untyped-def]
             e = (new_j - codes[j]) * steps[j]
             if new_j == codes[j] or new_j < low[j] or new_j > high[j]:
                 continue
+        offered[i] += 1.0
         delta = scale * change_of_loss(columns, top, u, i, d)
         work += cost[i]
         if i < n - 1:
@@ -425,6 +445,7 @@ def anneal(  # type: ignore[no-untyped-def]
             work += cost[i] if j < 0 else cost[j]
             codes[i] = new
             w[i] += d
+            taken[i] += 1.0
             energy += delta
             if energy < best - 1e-9:
                 best = energy

@@ -300,7 +300,7 @@ def test_every_round_is_accounted_for():
                 assert (len(one.weights), one.num_variables) == (0, 0)
                 continue
             assert one.background == "curvature"
-            assert one.coding in ("window", "fusion")
+            assert one.coding in ("window", "fusion", "relaxed")
             assert len(one.weights) >= 1
             assert ((one.weights >= 0) & (one.weights < 7)).all()
             assert ((one.examples >= 0) & (one.examples < 120)).all()

@@ -204,7 +204,8 @@ def test_a_decomposer_learns_from_every_outcome(state):
     run(decomposer, state)
     after = decomposer._select[1].state()
     learnt = {name for name in before if sum(after[name]) > sum(before[name])}
-    assert learnt == before.keys() - {"fusion heat"}  # there is nothing to fuse with yet
+    # There is nothing to fuse with yet, and weights stay on the grid.
+    assert learnt == before.keys() - {"fusion heat", "relaxed size"}
 
 
 def test_a_new_problem_begins_anew(state):
@@ -269,8 +270,12 @@ def test_a_polish_helps(problem, state):
 
 def test_samples_are_few_distinct_and_led_by_the_current_one(problem, state):
     """Tests the pool: at most `keep`, none twice, the accepted solution first."""
-    flow = lns.QLossDecomposer() | descent() | lns.QLossComposer(keep=3)
-    for _ in range(40):
+    flow = (
+        lns.QLossDecomposer()
+        | descent()
+        | lns.QLossComposer(polish=0, keep=3, accept=lambda *_: Outcome.ACCEPT)
+    )
+    for _ in range(12):
         state = run(flow, state)
         codes = state.problem.codes(state.samples)
         assert len(codes) <= 3

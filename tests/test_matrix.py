@@ -151,13 +151,15 @@ def test_blocks_have_a_column_of_ones_for_the_bias(layout, blobs):
     np.testing.assert_array_equal(block, np.column_stack([X[[7, 3]][:, [1, 4]], [1.0, 1.0]]))
 
 
-@pytest.mark.parametrize("columns", [[0, 2], [1, 3, 5], [5]])
-def test_moments_equal_a_plain_sum(layout, blobs, columns):
-    """Tests the weighted Gram matrix and the weighted sums, with and without the bias."""
+@pytest.mark.parametrize("counting", [range(60), range(0, 60, 7), [11], []])
+@pytest.mark.parametrize("columns", [[0, 2], [1, 3, 5], [5], range(6)])
+def test_moments_equal_a_plain_sum(layout, blobs, columns, counting):
+    """Tests the weighted Gram matrix and sums, with and without the bias, if all or few examples count."""
     X = blobs[0]
-    h, g = np.linspace(-1, 2, 60), np.linspace(3, -1, 60)
+    count = np.isin(np.arange(60), counting)
+    h, g = np.where(count, np.linspace(-1, 2, 60), 0.0), np.where(count, np.linspace(3, -1, 60), 0.0)
     second, first = as_matrix(layout(X)).moments(np.array(columns), h, g)
-    chosen = np.column_stack([X, np.ones(60)])[:, columns]
+    chosen = np.column_stack([X, np.ones(60)])[:, list(columns)]
     np.testing.assert_allclose(
         second, sum(h[s] * np.outer(chosen[s], chosen[s]) for s in range(60)), atol=1e-12
     )

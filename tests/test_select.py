@@ -187,13 +187,14 @@ def test_no_choice_needs_more_bits_than_allowed(max_bits, per_weight, seed, fuse
     selector = make_selector(max_bits=max_bits, bits_per_weight=per_weight)
     elites = [make_view(seed=99).codes] if fuse else []
     for choice in selector(make_view(elites, seed), 6, np.random.default_rng(seed)):
-        assert 1 <= len(choice.weights) * (1 if choice.coding == "fusion" else per_weight) <= max_bits
+        each = 1 if choice.coding in ("fusion", "relaxed") else per_weight
+        assert 1 <= len(choice.weights) * each <= max_bits
 
 
 @pytest.mark.parametrize("max_bits", [0, 1])
 def test_without_bits_there_are_no_weights(max_bits):
     """Tests that a limit which no weight fits into gives rounds of polish alone."""
-    selector = make_selector(max_bits=max_bits)
+    selector = make_selector(max_bits=max_bits, relax=False)
     rng = np.random.default_rng(0)
     for _ in range(20):
         for choice in selector(make_view(), 4, rng):
@@ -208,7 +209,7 @@ def test_settings_reach_the_choices(name, value):
     for choice in make_selector(**{name: value})(make_view(), 4, np.random.default_rng(0)):
         if name == "max_examples":
             assert choice.examples == (0 if choice.batch == "none" else value)
-        elif name == "background" or choice.kind != "fusion":
+        elif name == "background" or choice.coding not in ("fusion", "relaxed"):
             assert getattr(choice, name) == value
 
 
@@ -219,11 +220,22 @@ def test_a_selector_tries_everything():
     view = make_view([random_codes(random_problem(features=N - 1), 5)])
     choices = [c for _ in range(200) for c in selector(view, 2, rng)]
     assert {c.kind for c in choices} == {*STRATEGIES, "fusion"}
-    for wheel, fused in (("heat", False), ("fusion heat", True)):
-        heats = {c.heat for c in choices if (c.kind == "fusion") == fused}
-        assert heats == set(selector.wheels[wheel].options)
-    assert {c.width for c in choices} == set(selector.wheels["width"].options)
-    assert {len(c.weights) for c in choices if c.kind != "fusion"} == set(selector.wheels["size"].options)
+    options = {name: set(wheel.options) for name, wheel in selector.wheels.items()}
+    heats = {"window": options["heat"], "fusion": options["fusion heat"], "relaxed": {selector.RELAXED_HEAT}}
+    assert {c.coding for c in choices} == set(heats)
+    for coding, expected in heats.items():
+        assert {c.heat for c in choices if c.coding == coding} == expected
+    assert {c.width for c in choices} == options["width"]
+    for coding, wheel in (("window", "size"), ("relaxed", "relaxed size")):
+        assert {len(c.weights) for c in choices if c.coding == coding} == options[wheel]
+
+
+@pytest.mark.parametrize("off", [{"relax": False}, {"max_bits": 0}])
+def test_weights_stay_on_the_grid_if_asked_to(off):
+    """Tests that no round takes weights off it, by wish or because there are no bits to bring them back."""
+    rng = np.random.default_rng(0)
+    selector = make_selector(**off)
+    assert {c.coding for _ in range(50) for c in selector(make_view(), 2, rng)} == {"window"}
 
 
 def test_fusion_takes_weights_in_which_an_elite_differs():
@@ -266,19 +278,23 @@ def test_what_has_paid_is_chosen_more_often():
 
 
 def test_only_what_was_used_is_learnt_about():
-    """Tests which wheels a reward reaches: the heat of fusions or that of other rounds, never both."""
+    """Tests which wheels a reward reaches: those of fusions, of windows or of relaxed rounds."""
+    wheels = {
+        "fusion": {"fusion heat"},
+        "window": {"size", "heat", "relaxed"},
+        "relaxed": {"relaxed size", "relaxed"},
+    }
     seen = set()
-    for seed in range(20):
+    for seed in range(40):
         selector = make_selector()
         before = selector.state()
         view = make_view(elites=[np.zeros(N, dtype=np.int32)])
         (choice,) = selector(view, 1, np.random.default_rng(seed))
         selector.update([8.0])
         learnt = {name for name, scores in selector.state().items() if scores != before[name]}
-        own = {"fusion heat"} if choice.coding == "fusion" else {"size", "heat"}
-        assert learnt == {"kind", "width", "batch"} | own
+        assert learnt == {"kind", "width", "batch"} | wheels[choice.coding]
         seen.add(choice.coding)
-    assert seen == {"fusion", "window"}
+    assert seen == set(wheels)
 
 
 def test_updates_belong_to_the_last_call():

@@ -519,3 +519,40 @@ def test_a_walk_between_equal_solutions_goes_nowhere():
     problem = random_problem()
     start = random_codes(problem)
     np.testing.assert_array_equal(ready(problem).anneal(start, 1.0, 0.1, 1000, 0, other=start), start)
+
+
+# ---- drawing ----
+
+
+def test_at_first_all_free_weights_are_drawn_alike():
+    """Tests that nothing is known yet, and that others are never drawn."""
+    free = np.array([1, 4, 7])
+    drawn = working_set.to_draw_from(free, np.zeros(9), np.zeros(9))
+    counts = np.bincount(drawn, minlength=9)
+    assert counts[free].max() - counts[free].min() <= 1
+    assert counts.sum() == counts[free].sum() >= 1000
+
+
+def test_weights_that_take_every_step_are_drawn_less():
+    """Tests the odds of a weight that takes everything, one that takes half and one that takes nothing."""
+    offered = np.array([1e9, 1e9, 1e9])
+    taken = np.array([1e9, 5e8, 0.0])
+    counts = np.bincount(working_set.to_draw_from(np.arange(3), offered, taken)).astype(float)
+    least = working_set.LEAST_DRAWN
+    np.testing.assert_allclose(counts / counts[2], [least, (1 + least) / 2, 1.0], rtol=2e-3)
+
+
+def test_what_was_counted_is_forgotten_by_and_by():
+    """Tests that a segment's counts weigh less in the next one."""
+    offered, taken = np.array([8.0, 4.0]), np.array([8.0, 2.0])
+    working_set.to_draw_from(np.arange(2), offered, taken)
+    np.testing.assert_array_equal(offered, working_set.FORGET * np.array([8.0, 4.0]))
+    np.testing.assert_array_equal(taken, working_set.FORGET * np.array([8.0, 2.0]))
+
+
+@pytest.mark.parametrize("count", [1, 5, 5000])
+def test_everybody_is_drawn_sometimes(count):
+    """Tests that no weight is left out, however many there are and whatever they have taken."""
+    taken = np.where(np.arange(count) % 2, 1e6, 0.0)
+    drawn = working_set.to_draw_from(np.arange(count), np.full(count, 1e6), taken)
+    assert len(np.unique(drawn)) == count

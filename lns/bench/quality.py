@@ -45,6 +45,7 @@ SYNTHETIC = {
 ABLATIONS: dict[str, dict[str, Any]] = {
     "engine": {},
     "no QUBO rounds": {"max_bits": 0},
+    "no relaxed rounds": {"params": EngineParams(relax=False)},
     "no windows (stored bits)": {"coding": "stored"},
     "pinned background": {"background": "pinned"},
     "pairwise background": {"background": "pairwise", "max_bits": 16},

@@ -26,7 +26,7 @@ OF_ALL = (
 )  # fmt: skip
 OF_SEARCH = (
     *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
-    "paper/paths.py", "paper/qloss.py", "rounds.py", "select.py", "settings.py", "solvers",
+    "paper/paths.py", "paper/qloss.py", "relax.py", "rounds.py", "select.py", "settings.py", "solvers",
     "stop.py", "subproblem.py", "working_set.py",
 )  # fmt: skip
 OF_RIVALS = (*OF_ALL, "model.py", "paper/rivals")
