@@ -107,7 +107,7 @@ class Result:
 
     @property
     def overhead(self) -> float:
-        """Share of the rounds' time that went neither to solvers and walks nor to passes of the objective.
+        """Share of the rounds' time that went neither to solvers, descents and walks nor to the objective.
 
         That is choosing, building and merging; the passes of the objective within a merge are counted as
         overhead, too. Neighbourhoods that run side by side share the time of their round.

@@ -19,7 +19,7 @@ from lns import neighbourhood as nb
 from lns import subproblem
 from lns.grid import unpack_bits
 from lns.matrix import numbers_per_row
-from lns.relax import settle
+from lns.relax import Settled, settle
 from lns.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -287,7 +287,11 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
     if len(choice.weights) and not expired():
         state = problem.state(codes)
         clock.lap("objective")
-        sub, neighbourhood, batch = build(problem, state, choice, rng)
+        settled = None
+        if choice.coding == "relaxed":
+            settled = settle(problem, codes, choice.weights)
+            clock.lap("settle")
+        sub, neighbourhood, batch = build(problem, state, choice, rng, settled)
         start = start_bits(state, neighbourhood, batch)
         clock.lap("build")
         waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
@@ -311,12 +315,19 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
 
 
 def build(
-    problem: QLossProblem, state: State, choice: Choice, rng: np.random.Generator
+    problem: QLossProblem,
+    state: State,
+    choice: Choice,
+    rng: np.random.Generator,
+    settled: Settled | None = None,
 ) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
-    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits."""
+    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits.
+
+    `settled` is where the weights of a relaxed choice lie off the grid; it is found if it is not given.
+    """
     place: subproblem.Place = state
     if choice.coding == "relaxed":
-        place = settled = settle(problem, state.codes, choice.weights)
+        place = settled = settled or settle(problem, state.codes, choice.weights)
         neighbourhood = nb.rounding(state.codes, settled.levels, problem.tops, choice.weights)
         away = (state.codes - settled.levels)[neighbourhood.weights]
         around = replace(neighbourhood, base=neighbourhood.base + away)

@@ -30,7 +30,7 @@ from lns.rounds import Choice, Part
 from lns.solvers import make_solver
 
 SHORT = EngineParams(opening=50, polish=5, patience=4)
-TIMINGS = {"objective", "build", "solve", "rank", "polish"}
+TIMINGS = {"objective", "settle", "build", "solve", "rank", "polish"}
 
 
 class OneChoice:

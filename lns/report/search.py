@@ -19,6 +19,7 @@ KINDS = {
 STEPS = {
     "polish": ("blue", "polishing answers"),
     "solve": ("orange", "solving sub-QUBOs"),
+    "settle": ("grey", "settling off the grid"),
     "build": ("teal", "building sub-QUBOs"),
     "merge": ("violet", "merging and deciding"),
     "rank": ("gold", "ranking answers"),
