@@ -160,9 +160,7 @@ class DenseMatrix:
         """Σ_s h_s x_s x_sᵀ and Σ_s g_s x_s over chosen columns, where column N is the constant 1."""
         real = columns < self.shape[1]
         wanted = columns[real]
-        rows = np.flatnonzero(
-            (h != 0) | (g != 0)
-        )  # often few: most examples are beyond the edges of the loss
+        rows = np.flatnonzero((h != 0) | (g != 0))  # often few: most examples are beyond the edges
         whole = len(rows) == self.shape[0]
 
         def part(start: int, stop: int) -> tuple[NDArray, NDArray]:

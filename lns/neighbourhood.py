@@ -33,7 +33,7 @@ class Neighbourhood:
     bit_direction, bit_size
         Direction and integer step of every bit.
     start
-        The bits that leave the codes as they are.
+        The bits that leave the codes as they are; of a rounding, those of the nearest levels.
     """
 
     weights: NDArray[np.intp]
