@@ -57,6 +57,11 @@ LEAST_DRAWN = 0.4
 DRAWS = 4096  # length of the list that weights are drawn from
 FORGET = 0.5  # of what was counted in the segments before
 
+# Nor does it get anywhere by steps of one level that are nearly always taken. From segment to segment the
+# steps of a weight become longer or shorter, until it takes about so many of them.
+FEW_TAKEN, MANY_TAKEN = 0.3, 0.55
+LONGER = 1.5
+
 
 class Columns(NamedTuple):
     """The columns of some examples, as the loops take them.
@@ -190,6 +195,7 @@ class WorkingSet:
         w, u, energy = self.place(here)
         lowest, drift, began = energy, None, used()
         offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
+        stride = np.ones(len(codes))  # levels that a step may have, rounded up
         while spent < budget and (now := used()) < 1.0:
             share = (now - began) / (1.0 - began)
             if share > spent / budget + LATE:
@@ -202,8 +208,9 @@ class WorkingSet:
             found, dip, end = anneal(
                 columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps,
                 to_draw_from(free, offered, taken), low, high, problem.lam, self.partner, self.ratio,
-                columns.cost, pairs, *ends, length, seed + count, offered, taken,
+                columns.cost, pairs, *ends, length, seed + count, offered, taken, stride,
             )  # fmt: skip
+            stride = adapted(stride, offered, taken, high - low)
             believed = energy + end
             w, u, energy = self.place(here)
             moved = np.abs(u - before[2])
@@ -241,6 +248,18 @@ def to_draw_from(
     often = LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused
     ends = np.rint(np.cumsum(often) * (max(DRAWS, 16 * len(free)) / often.sum())).astype(np.intp)
     return np.repeat(free, np.diff(ends, prepend=0))
+
+
+def adapted(
+    stride: NDArray[np.float64],
+    offered: NDArray[np.float64],
+    taken: NDArray[np.float64],
+    levels: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Longer steps for weights that take most of them, shorter ones for those that take few."""
+    share = (taken + 1.0) / (offered + 2.0)
+    longer = np.where(share > MANY_TAKEN, LONGER, np.where(share < FEW_TAKEN, 1.0 / LONGER, 1.0))
+    return np.clip(stride * longer, 1.0, np.maximum(0.5 * levels, 1.0))
 
 
 @njit(inline="always", **FAST)
@@ -382,14 +401,15 @@ def draw(state):  # type: ignore[no-untyped-def]
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
     columns, top, u, scale, codes, w, steps, free, low, high, lam, partner, ratio, cost, pairs, hot, cold,
-    budget, seed, offered, taken,
+    budget, seed, offered, taken, stride,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
-    A move takes one of the `free` weights to another level between `low` and `high`. With probability `pairs`
-    a correlated weight moves along to make up for it (`partner`, `ratio`: how many of its levels balance one
-    level of the first). Walks `codes`, `w` and `u` in place until the work of `budget` is done; returns the
-    best codes and the objective there and at the end, relative to the start.
+    A move takes one of the `free` weights to another level between `low` and `high`, mostly by a step of up
+    to `stride` levels, rounded up. With probability `pairs` a correlated weight moves along to make up for it
+    (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`, `w` and `u` in
+    place until the work of `budget` is done; returns the best codes and the objective there and at the end,
+    relative to the start.
     """
     state = np.array([seed], dtype=np.uint64)
     n = codes.shape[0]
@@ -402,10 +422,9 @@ def anneal(  # type: ignore[no-untyped-def]
         work += ATTEMPT
         i = free[int(draw(state) * free.shape[0])]
         kind = draw(state)
-        if kind < 0.4:
-            new = codes[i] + 1
-        elif kind < 0.8:
-            new = codes[i] - 1
+        if kind < 0.8:
+            by = 1 + int(draw(state) * stride[i])
+            new = codes[i] + by if kind < 0.4 else codes[i] - by
         elif kind < 0.9:  # any level
             new = low[i] + int(draw(state) * (high[i] - low[i] + 1))
         else:  # mostly short jumps, for grids of many levels

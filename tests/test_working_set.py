@@ -556,3 +556,41 @@ def test_everybody_is_drawn_sometimes(count):
     taken = np.where(np.arange(count) % 2, 1e6, 0.0)
     drawn = working_set.to_draw_from(np.arange(count), np.full(count, 1e6), taken)
     assert len(np.unique(drawn)) == count
+
+
+# ---- length of steps ----
+
+
+def test_steps_follow_what_is_taken():
+    """Tests a weight that takes every step, one that takes half, one that takes none, and an unknown one."""
+    offered, taken = np.array([1e9, 1e9, 1e9, 0.0]), np.array([1e9, 4e8, 0.0, 0.0])
+    longer = working_set.adapted(np.full(4, 3.0), offered, taken, np.full(4, 15))
+    np.testing.assert_allclose(longer, [3 * working_set.LONGER, 3.0, 3 / working_set.LONGER, 3.0])
+
+
+def test_steps_stay_within_half_of_the_levels():
+    """Tests that the shortest step is one level and the longest half of those there are, or one."""
+    offered, none, levels = np.full(3, 1e9), np.zeros(3), np.array([15, 3, 0])
+    longest = working_set.adapted(np.array([7.0, 1.0, 1.0]), offered, offered, levels)
+    np.testing.assert_allclose(longest, [7.5, 1.5, 1.0])
+    np.testing.assert_allclose(working_set.adapted(np.ones(3), offered, none, levels), np.ones(3))
+
+
+@pytest.mark.parametrize(("stride", "lengths"), [(1.0, {1}), (1.5, {1, 2}), (3.0, {1, 2, 3})])
+def test_a_step_has_as_many_levels_as_it_may(stride, lengths):
+    """Tests the lengths of single steps of a walk so hot that it takes all, most of which are steps."""
+    problem = random_problem(weight_bits=8)
+    working = ready(problem)
+    seen: list[int] = []
+    for seed in range(400):
+        here = problem.tops // 2
+        w, u, _ = working.place(here)
+        working_set.anneal(
+            working.columns, working.top, u, 1.0 / len(u), here, w, problem.steps, np.array([0]),
+            np.zeros_like(problem.tops), problem.tops, problem.lam, working.partner, working.ratio,
+            working.columns.cost, 0.0, 1e9, 1e9, 1.0, seed, np.zeros(len(here)), np.zeros(len(here)),
+            np.full(len(here), stride),
+        )  # fmt: skip
+        seen += np.abs(here - problem.tops // 2).tolist()[:1]
+    counts = np.bincount(seen)
+    assert {by for by in range(1, len(counts)) if counts[by] > 60} == lengths
