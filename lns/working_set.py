@@ -238,11 +238,16 @@ class WorkingSet:
         return live, columns_of_rows(self.columns, near, live)
 
 
+def share_taken(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the moves that each weight was offered: a half as long as nothing is known."""
+    return (taken + 1.0) / (offered + 2.0)
+
+
 def to_draw_from(
     free: NDArray[np.intp], offered: NDArray[np.float64], taken: NDArray[np.float64]
 ) -> NDArray[np.intp]:
     """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken."""
-    refused = 1.0 - (taken[free] + 1.0) / (offered[free] + 2.0)
+    refused = 1.0 - share_taken(offered, taken)[free]
     offered *= FORGET
     taken *= FORGET
     often = LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused
@@ -257,7 +262,7 @@ def adapted(
     levels: NDArray[np.integer],
 ) -> NDArray[np.float64]:
     """Longer steps for weights that take most of them, shorter ones for those that take few."""
-    share = (taken + 1.0) / (offered + 2.0)
+    share = share_taken(offered, taken)
     longer = np.where(share > MANY_TAKEN, LONGER, np.where(share < FEW_TAKEN, 1.0 / LONGER, 1.0))
     return np.clip(stride * longer, 1.0, np.maximum(0.5 * levels, 1.0))
 

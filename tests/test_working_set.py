@@ -562,7 +562,7 @@ def test_everybody_is_drawn_sometimes(count):
 
 
 def test_steps_follow_what_is_taken():
-    """Tests a weight that takes every step, one that takes half, one that takes none, and an unknown one."""
+    """Tests a weight that takes every step, one that takes enough, one that takes none, an unknown one."""
     offered, taken = np.array([1e9, 1e9, 1e9, 0.0]), np.array([1e9, 4e8, 0.0, 0.0])
     longer = working_set.adapted(np.full(4, 3.0), offered, taken, np.full(4, 15))
     np.testing.assert_allclose(longer, [3 * working_set.LONGER, 3.0, 3 / working_set.LONGER, 3.0])
@@ -591,6 +591,6 @@ def test_a_step_has_as_many_levels_as_it_may(stride, lengths):
             working.columns.cost, 0.0, 1e9, 1e9, 1.0, seed, np.zeros(len(here)), np.zeros(len(here)),
             np.full(len(here), stride),
         )  # fmt: skip
-        seen += np.abs(here - problem.tops // 2).tolist()[:1]
+        seen.append(abs(int(here[0] - problem.tops[0] // 2)))
     counts = np.bincount(seen)
     assert {by for by in range(1, len(counts)) if counts[by] > 60} == lengths
