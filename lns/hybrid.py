@@ -213,7 +213,7 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
             (choice,) = select(part.view(codes[0], list(codes[1:])), 1, rng)
             here = part.problem.state(codes[0])
             sub, neighbourhood, batch = rounds.build(part.problem, here, choice, rng)
-            start = rounds.start_bits(here, neighbourhood, batch)
+            start = rounds.start_bits(part.problem, here, neighbourhood, batch)
             seed = int(rng.integers(2**31))
             move = self._last = Move(codes[0], neighbourhood, sub.num_variables, choice.heat, seed)
         bqm = sub.to_bqm()
@@ -283,7 +283,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
         rng = np.random.default_rng(move.seed)
         with one_blas_thread:
             here = model.problem.state(move.codes)
-            cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
+            cand, _ = rounds.best_read(here, here.codes, move.neighbourhood, move.bits(state.subsamples))
             if self.polish and move.heat > 0:
                 seed = int(rng.integers(2**31))
                 level, moves = float(energies.min()), self.polish * len(cand)

@@ -276,3 +276,28 @@ def step_gains_sparse(indptr, indices, data, step, y, m, cap, p, start, stop):  
             gains[i, 0] += down
             gains[i, 1] += up
     return gains
+
+
+@njit(**FAST)
+def moments_sparse(indptr, indices, data, rows, place, bias, h, g, second, first):  # type: ignore[no-untyped-def]
+    """Add Σ h_s x_s x_sᵀ and Σ g_s x_s over some rows of compressed rows; of the former one triangle only.
+
+    `place` says where each column is to be found in the sums, -1 for nowhere; `bias` the same of the constant
+    1. Which triangle: each pair of columns once, in the order in which a row has them.
+    """
+    at, x = np.empty(place.shape[0] + 1, np.int64), np.empty(place.shape[0] + 1)
+    for r in range(rows.shape[0]):
+        s = rows[r]
+        count = 0
+        for k in range(indptr[s], indptr[s + 1]):
+            if place[indices[k]] >= 0:
+                at[count], x[count] = place[indices[k]], data[k]
+                count += 1
+        if bias >= 0:
+            at[count], x[count] = bias, 1.0
+            count += 1
+        for a in range(count):
+            first[at[a]] += g[s] * x[a]
+            line, hx = second[at[a]], h[s] * x[a]
+            for b in range(a, count):
+                line[at[b]] += hx * x[b]

@@ -266,20 +266,13 @@ class SparseMatrix:
         return out
 
     def moments(self, columns: NDArray, h: NDArray, g: NDArray) -> tuple[NDArray, NDArray]:
-        real = columns < self.shape[1]
-        rows = np.flatnonzero((h != 0) | (g != 0))
-        chosen = self._some(rows, columns[real]).astype(np.float64)
-        scaled = chosen.copy()
-        scaled.data *= np.repeat(h[rows], np.diff(chosen.indptr))
-        second, first = np.empty((len(columns),) * 2), np.empty(len(columns))
-        second[np.ix_(real, real)] = (scaled.T @ chosen).toarray()
-        first[real] = chosen.T @ g[rows]
-        if not real.all():
-            sums = np.asarray(scaled.sum(axis=0)).ravel()
-            second[np.ix_(~real, real)] = sums
-            second[np.ix_(real, ~real)] = sums[:, None]
-            second[np.ix_(~real, ~real)] = h.sum()
-            first[~real] = g.sum()
+        place = np.full(self.shape[1] + 1, -1)
+        place[columns] = np.arange(len(columns))
+        second, first = np.zeros((len(columns),) * 2), np.zeros(len(columns))
+        rows, X = np.flatnonzero((h != 0) | (g != 0)), self.by_rows
+        kernels.moments_sparse(X.indptr, X.indices, X.data, rows, place[:-1], place[-1], h, g, second, first)
+        second += second.T
+        second[np.diag_indices_from(second)] *= 0.5
         return second, first
 
     def transposed_dot(self, r: NDArray) -> NDArray:

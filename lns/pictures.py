@@ -90,7 +90,9 @@ def objective_against_qpu_time(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Seconds of access to the annealer after every round, and the best objective so far."""
     records: Sequence[RoundRecord] = run.rounds if isinstance(run, Result) else list(run)
-    spent = [sum(one.chip.get("qpu_time", 0.0) for one in record.neighbourhoods) for record in records]
+    spent = [
+        sum(call["qpu_time"] for one in record.neighbourhoods for call in one.chip) for record in records
+    ]
     return np.cumsum(spent, dtype=np.float64), np.array([record.best for record in records], dtype=np.float64)
 
 

@@ -255,6 +255,10 @@ class QLossProblem:
 
     def squared_means(self) -> NDArray[np.float64]:
         """Weighted mean of the squares of every feature."""
+        return self._squared_means
+
+    @cached_property
+    def _squared_means(self) -> NDArray[np.float64]:
         return self.matrix.squared_column_means(self.share)
 
     def best_targets(self, m: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ def _neighbourhoods(columns: dict[str, NDArray], total: int) -> list[Neighbourho
     whole["timings"] = [
         {name: column[k] for name, column in timings.items() if column[k] == column[k]} for k in range(total)
     ]
-    whole["chip"] = json.loads(columns["one.chip"].tobytes()) or [{} for _ in range(total)]
+    whole["chip"] = json.loads(columns["one.chip"].tobytes()) or [[] for _ in range(total)]
     return [NeighbourhoodRecord(**{name: whole[name][k] for name in whole}) for k in range(total)]
 
 

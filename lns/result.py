@@ -27,7 +27,7 @@ class NeighbourhoodRecord:
     num_couplers: int
     reads: int
     timings: dict[str, float]
-    chip: dict[str, Any]
+    chip: list[dict[str, Any]]
     objective: float
 
     @classmethod
@@ -129,7 +129,7 @@ class Result:
         ``mean_chain`` and ``broken`` (fraction of broken chains) are means over the former; ``retries`` and
         ``qpu_time`` (seconds) are sums.
         """
-        met = [one.chip for record in self.rounds for one in record.neighbourhoods if one.chip]
+        met = [call for record in self.rounds for one in record.neighbourhoods for call in one.chip]
         if not met:
             return {}
         answered = [call for call in met if not call["fallbacks"]]

@@ -19,7 +19,7 @@ from lns import neighbourhood as nb
 from lns import subproblem
 from lns.grid import unpack_bits
 from lns.matrix import numbers_per_row
-from lns.relax import Settled, settle
+from lns.relax import UNDIVIDED, Settled, half_way, settle
 from lns.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lns.state import State
 
 
+NO_EXAMPLES = np.empty(0, dtype=np.intp)
 COLD = 0.04  # temperature at which a polish ends, in units of an average example's loss
 
 
@@ -115,7 +116,8 @@ class Choice:
     background
         ``"curvature"``, ``"pairwise"`` or ``"pinned"``.
     width
-        Smoothing width of the curvature.
+        Smoothing width of the curvature, in margins; of a relaxed round, in terms of how far rounding will
+        move them.
     batch, examples
         Which examples get target bits (``"ambiguous"`` or ``"random"``), and how many at most.
     heat
@@ -143,7 +145,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What came of a choice: codes worth merging, and how long each step took."""
+    """What came of a choice: codes worth merging, what was asked for them, how long each step took."""
 
     codes: NDArray[np.int32]
     choice: Choice
@@ -152,7 +154,7 @@ class Proposal:
     num_couplers: int
     reads: int
     timings: dict[str, float] = field(default_factory=dict)
-    chip: dict[str, Any] = field(default_factory=dict)  # what an annealer's call says of itself
+    chip: list[dict[str, Any]] = field(default_factory=list)  # what each call of an annealer says of itself
     retries: int = 0  # how often it had to be run once more, on a cluster
     moved_bytes: int = 0  # from and to where it was run
 
@@ -191,7 +193,7 @@ def choose_examples(
     to an edge, measured by their reach; ``"random"`` any.
     """
     if count == 0:
-        return np.empty(0, dtype=np.intp)
+        return NO_EXAMPLES
     edge = np.minimum(np.abs(place.margins - problem.q), np.abs(place.margins - 1.0))
     pool = min(8 * count, len(edge))
     if kind == "ambiguous":
@@ -238,7 +240,8 @@ class Clock:
     def lap(self, name: str) -> None:
         """What came since the last lap was `name`."""
         now = perf_counter()
-        self.laps[name], self._last = now - self._last, now
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
+        self._last = now
 
 
 @dataclass(frozen=True)
@@ -280,82 +283,129 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
     def expired() -> bool:
         return used() >= 1.0
 
-    problem, codes, choice = part.problem, task.codes, task.choice
-    clock = Clock()
+    codes, choice, clock, asked = task.codes, task.choice, Clock(), Asked()
     rng = np.random.default_rng(task.seed)
-    cand, batch, sizes, chip = codes, np.empty(0, dtype=np.intp), (0, 0, 0), {}
+    cand = codes
     if len(choice.weights) and not expired():
-        state = problem.state(codes)
-        clock.lap("objective")
-        settled = None
-        if choice.coding == "relaxed":
-            settled = settle(problem, codes, choice.weights)
-            clock.lap("settle")
-        sub, neighbourhood, batch = build(problem, state, choice, rng, settled)
-        start = start_bits(state, neighbourhood, batch)
-        clock.lap("build")
-        waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
-        samples = solver(sub, start, int(rng.integers(2**31)), **waits)
-        clock.lap("solve")
-        if (info := getattr(solver, "info", None)) is not None:
-            chip = info.to_dict()
-        cand, value = best_read(state, neighbourhood, samples)
-        # A polish has half its temperature to give to each weight: what lies higher is no place to begin.
-        heat = choice.heat * unit_of_heat(task.level, problem)
-        if choice.heat > 0 and value - state.objective > 0.5 * heat * len(choice.weights):
-            cand = codes
-        sizes = (sub.num_variables, sub.num_couplers, len(samples))
-        clock.lap("rank")
+        cand = ask(part.problem, solver, task, rng, clock, asked, expired)
     if choice.heat > 0:
         seed = int(rng.integers(2**31))
         other = None if choice.other is None else np.where(cand == codes, choice.other, codes)  # the far end
         cand = part.polish(cand, choice.heat, task.level, task.polish_moves, seed, used, other)
         clock.lap("polish")
-    return Proposal(cand, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
+    batch = part.row_numbers[asked.batch]
+    sizes = (asked.num_variables, asked.num_couplers, asked.reads)
+    return Proposal(cand, choice, batch, *sizes, clock.laps, asked.chip)
+
+
+@dataclass
+class Asked:
+    """What a solver was asked on behalf of one neighbourhood; sizes and `batch` of the first sub-QUBO."""
+
+    batch: NDArray[np.intp] = field(default_factory=lambda: NO_EXAMPLES)
+    num_variables: int = 0
+    num_couplers: int = 0
+    reads: int = 0
+    chip: list[dict[str, Any]] = field(default_factory=list)
+
+    def note(
+        self, solver: Solver, sub: subproblem.SubQubo, batch: NDArray[np.intp], samples: NDArray
+    ) -> None:
+        """Another sub-QUBO, smaller than the first, and its answer."""
+        if not self.reads:
+            self.batch, self.num_variables, self.num_couplers = batch, sub.num_variables, sub.num_couplers
+        self.reads += len(samples)
+        if (info := getattr(solver, "info", None)) is not None:
+            self.chip.append(info.to_dict())
+
+
+def ask(
+    problem: QLossProblem,
+    solver: Solver,
+    task: Task,
+    rng: np.random.Generator,
+    clock: Clock,
+    asked: Asked,
+    expired: Callable[[], bool],
+) -> NDArray[np.int32]:
+    """The best codes that a solver has for a choice, or the current ones if all are too far up to polish.
+
+    One sub-QUBO. Relaxed weights may need several: as long as what comes back is too far up, half of them
+    stay, the others settle anew, and a smaller one is asked. Whatever comes of it is a way around that no
+    walk knows of, and worth a polish.
+    """
+    choice, left = task.choice, task.choice
+    state = problem.state(task.codes)
+    clock.lap("objective")
+    place: State | Settled = state
+    if choice.coding == "relaxed":
+        place = settle(problem, task.codes, choice.weights, choice.width)
+        clock.lap("settle")
+    # A polish has half its temperature to give to each weight: what lies higher is no place to begin.
+    limit = 0.5 * choice.heat * unit_of_heat(task.level, problem) * len(choice.weights) or math.inf
+    waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
+    while True:
+        sub, neighbourhood, batch = build(problem, place, left, rng)
+        start = start_bits(problem, place, neighbourhood, batch)
+        clock.lap("build")
+        samples = solver(sub, start, int(rng.integers(2**31)), **waits)
+        clock.lap("solve")
+        asked.note(solver, sub, batch, samples)
+        cand, value = best_read(state, place.codes, neighbourhood, samples)
+        clock.lap("rank")
+        far = value - state.objective > limit
+        if not isinstance(place, Settled):
+            return state.codes if far else cand
+        if not far or len(left.weights) <= UNDIVIDED or expired():
+            return cand
+        best = samples[np.argmin(sub.energies(samples)), : neighbourhood.num_bits]
+        place, weights = half_way(problem, place, neighbourhood, best, choice.width)
+        left = replace(choice, weights=weights)
+        clock.lap("settle")
 
 
 def build(
-    problem: QLossProblem,
-    state: State,
-    choice: Choice,
-    rng: np.random.Generator,
-    settled: Settled | None = None,
+    problem: QLossProblem, place: subproblem.Place, choice: Choice, rng: np.random.Generator
 ) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
     """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits.
 
-    `settled` is where the weights of a relaxed choice lie off the grid; it is found if it is not given.
+    The place of a relaxed choice is where its weights have settled, of any other the current state.
     """
-    place: subproblem.Place = state
-    if choice.coding == "relaxed":
-        place = settled = settled or settle(problem, state.codes, choice.weights)
-        neighbourhood = nb.rounding(state.codes, settled.levels, problem.tops, choice.weights)
-        away = (state.codes - settled.levels)[neighbourhood.weights]
+    width = choice.width
+    if isinstance(place, Settled):
+        neighbourhood = nb.rounding(place.codes, place.levels, problem.tops, choice.weights)
+        away, width = (place.codes - place.levels)[neighbourhood.weights], place.width
         around = replace(neighbourhood, base=neighbourhood.base + away)
     else:
-        around = neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
+        around = neighbourhood = make_neighbourhood(problem, place.codes, choice, rng)
     if choice.background == "pairwise":
-        return pairwise(problem, state, neighbourhood), neighbourhood, np.empty(0, dtype=np.intp)
+        return pairwise(problem, problem.state(place.codes), neighbourhood), neighbourhood, NO_EXAMPLES
     batch = choose_examples(problem, place, around, choice.batch, choice.examples, rng)
     if choice.background == "pinned":
         background = subproblem.pinned(problem, place.margins)
     else:
-        background = subproblem.curvature(problem, place.margins, choice.width)
+        background = subproblem.curvature(problem, place.margins, width)
     return subproblem.build(problem, place, around, batch, background), neighbourhood, batch
 
 
-def start_bits(state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]) -> NDArray[np.int8]:
+def start_bits(
+    problem: QLossProblem, place: subproblem.Place, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]
+) -> NDArray[np.int8]:
     """The bits of a sub-QUBO that leave everything as it is, the batch's targets at their best."""
-    problem = state.problem
-    targets = problem.best_target_codes(state.margins[batch], batch)
+    targets = problem.best_target_codes(place.margins[batch], batch)
     return np.append(neighbourhood.start, unpack_bits(targets, problem.target_bits).ravel())
 
 
 def best_read(
-    state: State, neighbourhood: nb.Neighbourhood, samples: NDArray[np.integer]
+    state: State, base: NDArray[np.int32], neighbourhood: nb.Neighbourhood, samples: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], float]:
-    """The best codes among all reads other than the current ones, if there are any, and their objective."""
+    """The best codes among all reads other than the current ones, if there are any, and their objective.
+
+    A neighbourhood's answers change the codes `base`: those of the state or, while weights come back to the
+    grid by halves, those with the first of them at their new levels.
+    """
     reads = np.unique(samples[:, : neighbourhood.num_bits], axis=0)
-    candidates = neighbourhood.codes(state.codes, reads, state.problem.tops)
+    candidates = neighbourhood.codes(base, reads, state.problem.tops)
     candidates = candidates[(candidates != state.codes).any(axis=1)]
     if not len(candidates):
         return state.codes, state.objective

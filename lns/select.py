@@ -97,14 +97,15 @@ class AdaptiveSelector:
     RELAXED_SIZES = (32, 64, 128, 256)
     RELAXED_HEAT = 0.5  # what was just rounded is to be settled, not shaken
     WIDTHS = (0.0, 0.3, 1.0)
+    RELAXED_FIRST = 4.0  # relaxed rounds to others at first: where they pay they bring most
+    CAUTION = 0.25  # the width of relaxed rounds
 
     # The wheels behind a choice of each coding, besides those behind all: only what was used is learnt about.
-    SHARED = ("kind", "width", "batch")
     OWN: Mapping[str, tuple[str, ...]] = {
-        "window": ("size", "heat", "relaxed"),
-        "stored": ("size", "heat", "relaxed"),
+        "window": ("size", "heat", "width", "batch", "relaxed"),
+        "stored": ("size", "heat", "width", "batch", "relaxed"),
         "relaxed": ("relaxed size", "relaxed"),
-        "fusion": ("fusion heat",),
+        "fusion": ("fusion heat", "width", "batch"),
     }
 
     def __init__(
@@ -130,7 +131,9 @@ class AdaptiveSelector:
             "fusion heat": Roulette(list(self.FUSION_HEATS)),
             "width": Roulette(list(self.WIDTHS)),
             "batch": Roulette(["ambiguous", "random", "none"]),
-            "relaxed": Roulette([False, True] if relax and max_bits else [False]),
+            "relaxed": Roulette([False, True], scores=[1.0, self.RELAXED_FIRST])
+            if relax and max_bits
+            else Roulette([False]),
             "relaxed size": Roulette(sorted({min(num_codes, max_bits, size) for size in self.RELAXED_SIZES})),
         }
         self._drawn: list[dict[str, int]] = []
@@ -140,7 +143,7 @@ class AdaptiveSelector:
         self._drawn = [{name: wheel.draw(rng) for name, wheel in self.wheels.items()} for _ in range(count)]
         choices = [self._choice(view, drawn, rng) for drawn in self._drawn]
         self._drawn = [
-            {name: drawn[name] for name in (*self.SHARED, *self.OWN[choice.coding])}
+            {name: drawn[name] for name in ("kind", *self.OWN[choice.coding])}
             for drawn, choice in zip(self._drawn, choices, strict=True)
         ]
         return choices
@@ -157,6 +160,7 @@ class AdaptiveSelector:
             kind = "random" if kind == "fusion" else kind
             if option["relaxed"]:
                 coding, option["size"], option["heat"] = "relaxed", option["relaxed size"], self.RELAXED_HEAT
+                option["width"], option["batch"] = self.CAUTION, "none"
             weights = STRATEGIES[kind](view, option["size"], rng)
         return Choice(
             kind=kind,

@@ -11,7 +11,7 @@ quadratic function of its margin, the background:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import dimod
 import numpy as np
@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     from lns.neighbourhood import Neighbourhood
     from lns.problem import QLossProblem
 
+FAR = 5.0  # standard deviations: what lies further away is as good as never met
+
 
 class Place(Protocol):
     """Where a sub-QUBO is built: a `State`, or a point off the grid."""
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """On the grid: what the answers of the sub-QUBO change."""
+        ...
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -97,7 +104,7 @@ def pinned(problem: QLossProblem, m: NDArray, target_codes: NDArray[np.integer] 
     return Background(p * (gap**2 + problem.cap * below), 2 * p * gap, 2 * p)
 
 
-def curvature(problem: QLossProblem, m: NDArray, width: float | NDArray = 0.0) -> Background:
+def curvature(problem: QLossProblem, m: NDArray, width: float = 0.0) -> Background:
     """The collapsed loss to second order, its derivatives smoothed over a Gaussian of margins of this width.
 
     With u = 1 - m the loss is u² for 0 < u < 1 - q and constant outside. Smoothing by σ gives, in closed
@@ -105,17 +112,48 @@ def curvature(problem: QLossProblem, m: NDArray, width: float | NDArray = 0.0) -
     model then knows that giving an example up can pay. Width 0 is exact wherever no case changes.
     """
     p, u, top = problem.share, 1.0 - m, 1.0 - problem.q
+    inside = (u > 0) & (u < top)
     value = p * np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
-    if np.all(np.asarray(width) == 0):
-        inside = (u > 0) & (u < top)
-        return Background(value, np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0))
-    sigma = np.maximum(width, 1e-9)
-    high, low = np.minimum((top - u) / sigma, 1e9), -u / sigma
-    mass = ndtr(high) - ndtr(low)
-    peak_high, peak_low = (np.exp(-0.5 * np.square(z)) / np.sqrt(2 * np.pi) for z in (high, low))
-    mean = u * mass - sigma * (peak_high - peak_low)
-    bend = 2 * (mass - np.where(peak_high > 0, top, 0.0) * peak_high / sigma)
-    return Background(value, -2 * p * mean, p * bend)
+    slope, bend = np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0)
+    if width > 0:
+        near, edge = near_an_edge(problem, u, width)
+        mean = u[near] * edge.mass - width * (edge.peak_top - edge.peak_zero)
+        slope[near] = -2 * p[near] * mean
+        bend[near] = 2 * p[near] * (edge.mass - edge.top * edge.peak_top / width)
+    return Background(value, slope, bend)
+
+
+def expected_loss(problem: QLossProblem, m: NDArray, width: float) -> float:
+    """Mean loss if every margin moves by chance, normally distributed with this width."""
+    u = 1.0 - m
+    losses = np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
+    if width > 0:
+        near, edge = near_an_edge(problem, u, width)
+        u = u[near]
+        inside = (u**2 + width**2) * edge.mass + width * (u * edge.peak_zero - (u + edge.top) * edge.peak_top)
+        losses[near] = inside + np.where(edge.above > 0, edge.top, 0.0) ** 2 * edge.above
+    return float(problem.share @ losses)
+
+
+class Edges(NamedTuple):
+    """What a normal distribution around u does at the edges of the loss, 0 and 1 - q."""
+
+    top: NDArray[np.float64]  # u of the upper edge; 0 if it is out of reach
+    mass: NDArray[np.float64]  # probability between them,
+    above: NDArray[np.float64]  # and above both
+    peak_zero: NDArray[np.float64]  # standard density at the lower edge,
+    peak_top: NDArray[np.float64]  # and at the upper one
+
+
+def near_an_edge(problem: QLossProblem, u: NDArray, width: float) -> tuple[NDArray[np.intp], Edges]:
+    """The examples for which an average over this width differs from the loss itself, and how."""
+    top = np.broadcast_to(1.0 - problem.q, u.shape)
+    near = np.flatnonzero(np.minimum(np.abs(u), np.abs(u - top)) < FAR * width)
+    z, t = u[near] / width, np.minimum((top[near] - u[near]) / width, 2 * FAR)
+    above = ndtr(-t)
+    peak_zero, peak_top = (np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi) for x in (z, t))
+    reached = np.where(t < 2 * FAR, top[near], 0.0)
+    return near, Edges(reached, ndtr(z) - above, above, peak_zero, peak_top)
 
 
 def derivatives(

@@ -145,7 +145,7 @@ class Story:
                     for one in event["neighbourhoods"]
                 ),
                 timings,
-                tuple(one["chip"] for one in event["neighbourhoods"] if one.get("chip")),
+                tuple(call for one in event["neighbourhoods"] for call in one.get("chip", ())),
             )
         )  # fmt: skip
 
