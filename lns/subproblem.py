@@ -128,6 +128,7 @@ def expected_loss(problem: QLossProblem, m: NDArray, width: float) -> float:
     u = 1.0 - m
     losses = np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
     if width > 0:
+        losses[(u > 0) & (u < 1.0 - problem.q)] += width**2
         near, edge = near_an_edge(problem, u, width)
         u = u[near]
         inside = (u**2 + width**2) * edge.mass + width * (u * edge.peak_zero - (u + edge.top) * edge.peak_top)

@@ -80,8 +80,8 @@ def test_the_search_is_the_local_one(kind, ray_cluster):
 def test_solvers_with_a_memory_are_built_where_they_work(options, ray_cluster):
     """Tests an emulated annealer: sent as its options, and what it says of its calls comes back."""
     here, there = solve(3, **options), solve(3, backend="ray", **options)
-    plain = [{k: v for k, v in one.chip.items() if not k.endswith("_seconds")}
-             for result in (here, there) for one in result.rounds[-1].neighbourhoods]  # fmt: skip
+    plain = [{k: v for k, v in call.items() if not k.endswith("_seconds")} for result in (here, there)
+             for one in result.rounds[-1].neighbourhoods for call in one.chip]  # fmt: skip
     assert plain[: len(plain) // 2] == plain[len(plain) // 2 :]
     assert plain[0]["num_qubits"] > 0
     assert here.codes.tolist() == there.codes.tolist()

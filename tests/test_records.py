@@ -41,7 +41,7 @@ def test_what_a_chip_said_comes_back():
     }
     params = EngineParams(opening=20, polish=3)
     records = lns.solve(random_problem(), max_rounds=3, time_limit=None, params=params, **options).rounds
-    assert records[1].neighbourhoods[0].chip["num_qubits"] > 0
+    assert records[1].neighbourhoods[0].chip[0]["num_qubits"] > 0
     assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
 
 

@@ -233,12 +233,19 @@ def test_the_bend_is_negative_around_q():
     assert (subproblem.curvature(problem, np.full(2, -0.5), 0.2).bend < 0).all()
 
 
-def test_each_example_may_have_its_own_width():
-    """Tests widths as a vector."""
-    problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))
-    both = subproblem.curvature(problem, np.zeros(2), np.array([0.1, 0.7]))
-    for s, sigma in enumerate((0.1, 0.7)):
-        assert both.slope[s] == subproblem.curvature(problem, np.zeros(2), sigma).slope[s]
+@pytest.mark.parametrize("q", [-0.5, -np.inf])
+@pytest.mark.parametrize("sigma", [0.05, 0.3, 2.0])
+def test_the_expected_loss_equals_quadrature(q, sigma):
+    """Tests margins around both seams of the loss and far away, with sample weights."""
+    m = np.array([-9.0, -3.0, -0.6, -0.5, -0.4, 0.2, 0.95, 1.0, 1.1, 4.0])
+    problem = QLossProblem(np.ones((10, 1)), [1, -1] * 5, q=q, sample_weight=np.arange(1.0, 11.0),
+                           weight_range=(-1, 1), bias_range=(-1, 1))  # fmt: skip
+    z = np.linspace(-12, 12, 40_001)
+    mass = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    u = 1 - (m[:, None] + sigma * z)
+    expected = problem.share @ (np.minimum(np.maximum(u, 0) ** 2, (1 - q) ** 2) @ mass)
+    assert subproblem.expected_loss(problem, m, sigma) == pytest.approx(expected, rel=1e-5)
+    assert subproblem.expected_loss(problem, m, 0.0) == pytest.approx(problem.mean_loss(m), rel=1e-12)
 
 
 def test_a_narrow_width_is_the_plain_derivative():
