@@ -157,7 +157,7 @@ class DenseMatrix:
         return out
 
     def moments(self, columns: NDArray, h: NDArray, g: NDArray) -> tuple[NDArray, NDArray]:
-        """Σ_s h_s x_s x_sᵀ and Σ_s g_s x_s over chosen columns, where column N is the constant 1."""
+        """Σ_s h_s x_s x_sᵀ and Σ_s g_s x_s over chosen columns, all different; column N is the constant 1."""
         real = columns < self.shape[1]
         wanted = columns[real]
         rows = np.flatnonzero((h != 0) | (g != 0))  # often few: most examples are beyond the edges

@@ -62,8 +62,15 @@ def _neighbourhoods(columns: dict[str, NDArray], total: int) -> list[Neighbourho
     whole["timings"] = [
         {name: column[k] for name, column in timings.items() if column[k] == column[k]} for k in range(total)
     ]
-    whole["chip"] = json.loads(columns["one.chip"].tobytes()) or [[] for _ in range(total)]
+    whole["chip"] = [calls(chip) for chip in json.loads(columns["one.chip"].tobytes()) or [[]] * total]
     return [NeighbourhoodRecord(**{name: whole[name][k] for name in whole}) for k in range(total)]
+
+
+def calls(chip: list[dict[str, Any]] | dict[str, Any]) -> list[dict[str, Any]]:
+    """What the calls of a chip said; older files have one for each neighbourhood, or an empty dict."""
+    if isinstance(chip, dict):
+        return [chip] if chip else []
+    return list(chip)
 
 
 def _plain(value: Any) -> Any:

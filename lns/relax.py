@@ -15,6 +15,7 @@ where the sub-QUBO has put them, the others settle anew around them, and a small
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 STEPS = 15  # of Newton's method, at most
 ENOUGH = 0.1  # of an average example's loss: a step that gains less is the last
-DAMPING, MOST_DAMPING = 1e-3, 1e3  # at first, and where it is given up; in terms of all examples' curvature
+# At first, at least (two features may be the same), and where it is given up; in terms of all examples'
+# curvature.
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e3
 UNDIVIDED = 8  # weights that come back all at once
 VARIANCE = 1.0 / 12.0  # of what a level loses when it becomes a whole number
 
@@ -50,7 +53,7 @@ class Settled:
         """The point at these levels."""
         w, b = problem.values(levels)
         margins = problem.matrix.margins(w, float(b), problem.y)
-        loss = expected_loss(problem, margins, width)
+        loss = expected_loss(problem, margins, width) if width > 0 else problem.mean_loss(margins)
         return cls(codes, levels, w, margins, width, loss + problem.lam * float(w @ w))
 
 
@@ -66,18 +69,23 @@ def settle(
     free: NDArray[np.integer],
     caution: float = 0.0,
     levels: NDArray[np.float64] | None = None,
+    expired: Callable[[], bool] = lambda: False,
 ) -> Settled:
     """Where a descent leads if the `free` weights need not stay on their levels.
 
     Newton's method within the limits of the grid, from `codes` or from the `levels` given. The loss is
     quadratic only as long as no example comes to an edge: a step that does not help is tried again with more
-    damping. All other weights stay. `caution` is how much of what rounding will do is expected.
+    damping. All other weights stay. `caution` is how much of what rounding will do is expected. Once time has
+    `expired` no further step is made.
     """
     width = caution * rounding_width(problem, free)
     here = Settled.at(problem, codes, codes.astype(np.float64) if levels is None else levels, width)
     damping, tops, steps = DAMPING, problem.tops[free], problem.steps[free]
-    size = 2.0 * np.append(problem.squared_means(), 1.0)[free] * np.square(steps) + 1e-12 * here.objective
+    size = 2.0 * np.append(problem.squared_means(), 1.0)[free] * np.square(steps)
+    size += 1e-12 * here.objective + 1e-290  # a feature may be absent
     for _ in range(STEPS):
+        if expired():
+            break
         first, second = derivatives(problem, here.weights, free, curvature(problem, here.margins, width))
         slope, bend = first * steps, second * np.outer(steps, steps)
         at = here.levels[free]
@@ -91,7 +99,7 @@ def settle(
             there = Settled.at(problem, codes, levels, width)
             if there.objective >= here.objective:
                 damping, calm = 10.0 * damping, 1.0
-        damping *= calm
+        damping = max(calm * damping, LEAST_DAMPING)
         gain = here.objective - there.objective
         if gain > 0:
             here = there
@@ -101,7 +109,12 @@ def settle(
 
 
 def half_way(
-    problem: QLossProblem, settled: Settled, neighbourhood: Neighbourhood, bits: NDArray, caution: float
+    problem: QLossProblem,
+    settled: Settled,
+    neighbourhood: Neighbourhood,
+    bits: NDArray,
+    caution: float,
+    expired: Callable[[], bool] = lambda: False,
 ) -> tuple[Settled, NDArray[np.intp]]:
     """Where weights settle after half of them have come back as `bits` say, and which have not.
 
@@ -113,4 +126,4 @@ def half_way(
     near, far = np.split(neighbourhood.weights[np.argsort(way, kind="stable")], [(len(way) + 1) // 2])
     codes, levels, free = settled.codes.copy(), settled.levels.copy(), np.sort(far)
     codes[near] = levels[near] = answer[near]
-    return settle(problem, codes, free, caution, levels), free
+    return settle(problem, codes, free, caution, levels, expired), free

@@ -20,12 +20,12 @@ from lns import subproblem
 from lns.grid import unpack_bits
 from lns.matrix import numbers_per_row
 from lns.relax import UNDIVIDED, Settled, half_way, settle
+from lns.state import State
 from lns.working_set import WorkingSet
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
     from lns.solvers import Solver
-    from lns.state import State
 
 
 NO_EXAMPLES = np.empty(0, dtype=np.intp)
@@ -328,18 +328,18 @@ def ask(
     asked: Asked,
     expired: Callable[[], bool],
 ) -> NDArray[np.int32]:
-    """The best codes that a solver has for a choice, or the current ones if all are too far up to polish.
+    """The best codes that a solver has for a choice.
 
-    One sub-QUBO. Relaxed weights may need several: as long as what comes back is too far up, half of them
-    stay, the others settle anew, and a smaller one is asked. Whatever comes of it is a way around that no
-    walk knows of, and worth a polish.
+    One sub-QUBO; if its answers are too far up to polish, the current codes. Relaxed weights may need
+    several: as long as what comes back is too far up, half of them stay, the others settle anew, and a
+    smaller one is asked. What comes of it in the end is a way around that no walk knows of, and is taken.
     """
     choice, left = task.choice, task.choice
     state = problem.state(task.codes)
     clock.lap("objective")
     place: State | Settled = state
     if choice.coding == "relaxed":
-        place = settle(problem, task.codes, choice.weights, choice.width)
+        place = settle(problem, task.codes, choice.weights, choice.width, expired=expired)
         clock.lap("settle")
     # A polish has half its temperature to give to each weight: what lies higher is no place to begin.
     limit = 0.5 * choice.heat * unit_of_heat(task.level, problem) * len(choice.weights) or math.inf
@@ -359,7 +359,7 @@ def ask(
         if not far or len(left.weights) <= UNDIVIDED or expired():
             return cand
         best = samples[np.argmin(sub.energies(samples)), : neighbourhood.num_bits]
-        place, weights = half_way(problem, place, neighbourhood, best, choice.width)
+        place, weights = half_way(problem, place, neighbourhood, best, choice.width, expired)
         left = replace(choice, weights=weights)
         clock.lap("settle")
 
@@ -379,7 +379,8 @@ def build(
     else:
         around = neighbourhood = make_neighbourhood(problem, place.codes, choice, rng)
     if choice.background == "pairwise":
-        return pairwise(problem, problem.state(place.codes), neighbourhood), neighbourhood, NO_EXAMPLES
+        state = place if isinstance(place, State) else problem.state(place.codes)
+        return pairwise(problem, state, neighbourhood), neighbourhood, NO_EXAMPLES
     batch = choose_examples(problem, place, around, choice.batch, choice.examples, rng)
     if choice.background == "pinned":
         background = subproblem.pinned(problem, place.margins)

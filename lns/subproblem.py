@@ -132,7 +132,7 @@ def expected_loss(problem: QLossProblem, m: NDArray, width: float) -> float:
         near, edge = near_an_edge(problem, u, width)
         u = u[near]
         inside = (u**2 + width**2) * edge.mass + width * (u * edge.peak_zero - (u + edge.top) * edge.peak_top)
-        losses[near] = inside + np.where(edge.above > 0, edge.top, 0.0) ** 2 * edge.above
+        losses[near] = inside + edge.top**2 * edge.above
     return float(problem.share @ losses)
 
 

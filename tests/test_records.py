@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 
 import numpy as np
@@ -43,6 +44,24 @@ def test_what_a_chip_said_comes_back():
     records = lns.solve(random_problem(), max_rounds=3, time_limit=None, params=params, **options).rounds
     assert records[1].neighbourhoods[0].chip[0]["num_qubits"] > 0
     assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
+
+
+@pytest.mark.parametrize(("old", "now"), [({}, []), ({"num_qubits": 3}, [{"num_qubits": 3}])])
+def test_files_of_one_call_a_neighbourhood_can_be_read(old, now):
+    """Tests records from before a neighbourhood could ask several sub-QUBOs."""
+    (record,) = lns.solve(random_problem(), max_rounds=1, time_limit=None).rounds
+    columns = to_columns([record])
+    before = json.dumps([old] * len(record.neighbourhoods))
+    columns["one.chip"] = np.frombuffer(before.encode(), dtype=np.uint8)
+    assert [one.chip for one in from_columns(columns)[0].neighbourhoods] == [now] * len(record.neighbourhoods)
+
+
+def test_several_calls_come_back():
+    """Tests a neighbourhood that asked twice."""
+    (record,) = lns.solve(random_problem(), max_rounds=1, time_limit=None).rounds
+    record.neighbourhoods[0].chip.extend([{"qpu_time": 0.5}, {"qpu_time": 0.25}])
+    (back,) = from_columns(to_columns([record]))
+    assert [one.chip for one in back.neighbourhoods] == [one.chip for one in record.neighbourhoods]
 
 
 def test_thousands_of_rounds_are_a_few_arrays_without_objects():

@@ -97,6 +97,17 @@ def test_features_that_nobody_has_do_no_harm():
     assert settle(problem, codes, np.arange(4)).objective < recomputed(problem, codes)
 
 
+@pytest.mark.parametrize("caution", [0.0, 0.25])
+def test_features_that_are_the_same_do_no_harm(caution):
+    """Tests a column that is there three times, without a penalty that could choose between them."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(30, 1)), 3, axis=1)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    problem = QLossProblem(X, y, lam=0.0, weight_range=(-1, 1), bias_range=(-1, 1))
+    codes = random_codes(problem)
+    settled = settle(problem, codes, np.arange(4), caution)
+    assert settled.objective < Settled.at(problem, codes, codes.astype(float), settled.width).objective
+
+
 @pytest.mark.parametrize("free", [ALL, np.array([1, 4]), np.array([6])])
 def test_the_width_is_what_rounding_does_to_margins(problem, free):
     """Tests against many roundings by chance: levels that end anywhere between two whole numbers."""
@@ -111,7 +122,7 @@ def test_the_width_is_what_rounding_does_to_margins(problem, free):
 
 @pytest.mark.parametrize("caution", [0.25, 1.0])
 def test_caution_minimises_what_is_to_be_expected(problem, caution):
-    """Tests a convex problem: each of two settled points is the best by its own measure, not by the other's."""
+    """Tests a convex problem: each of two settled points is the best one by its own measure."""
     convex = QLossProblem(
         problem.matrix.X, problem.y, q=-np.inf, lam=0.01, weight_range=(-1, 1), bias_range=(-1, 1)
     )
@@ -256,6 +267,16 @@ def test_the_nearer_half_comes_back(problem):
     before = settled.levels.copy()
     before[back] = answer[back]
     assert there.objective <= Settled.at(problem, there.codes, before, there.width).objective
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_settling_ends_with_its_time(problem, steps):
+    """Tests that each step asks for the time: none is left at first, or after some steps."""
+    left = iter([False] * steps)
+    codes = random_codes(problem)
+    settled = settle(problem, codes, ALL, expired=lambda: next(left, True))
+    assert (settled.levels == codes).all() == (steps == 0)
+    assert settled.objective >= settle(problem, codes, ALL).objective
 
 
 def relaxed_task(problem, heat=0.5):

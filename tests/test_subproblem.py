@@ -233,7 +233,7 @@ def test_the_bend_is_negative_around_q():
     assert (subproblem.curvature(problem, np.full(2, -0.5), 0.2).bend < 0).all()
 
 
-@pytest.mark.parametrize("q", [-0.5, -np.inf])
+@pytest.mark.parametrize("q", [-0.5, -np.inf, np.array([-0.5, -np.inf, -3.0, 0.0, -1.0] * 2)])
 @pytest.mark.parametrize("sigma", [0.05, 0.3, 2.0])
 def test_the_expected_loss_equals_quadrature(q, sigma):
     """Tests margins around both seams of the loss and far away, with sample weights."""
@@ -243,7 +243,8 @@ def test_the_expected_loss_equals_quadrature(q, sigma):
     z = np.linspace(-12, 12, 40_001)
     mass = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
     u = 1 - (m[:, None] + sigma * z)
-    expected = problem.share @ (np.minimum(np.maximum(u, 0) ** 2, (1 - q) ** 2) @ mass)
+    cap = np.broadcast_to((1 - q) ** 2, (10,))[:, None]
+    expected = problem.share @ (np.minimum(np.maximum(u, 0) ** 2, cap) @ mass)
     assert subproblem.expected_loss(problem, m, sigma) == pytest.approx(expected, rel=1e-5)
     assert subproblem.expected_loss(problem, m, 0.0) == pytest.approx(problem.mean_loss(m), rel=1e-12)
 

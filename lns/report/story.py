@@ -11,6 +11,7 @@ from typing import Any
 from lns.accept import TOLERANCE
 from lns.errors import DataError
 from lns.model import FILENAME as MODEL
+from lns.records import calls
 from lns.run_folder import EVENTS, MARGINS, read_config, read_json
 
 OUTCOMES = ("best", "better", "accept", "reject")
@@ -145,7 +146,7 @@ class Story:
                     for one in event["neighbourhoods"]
                 ),
                 timings,
-                tuple(call for one in event["neighbourhoods"] for call in one.get("chip", ())),
+                tuple(call for one in event["neighbourhoods"] for call in calls(one.get("chip", []))),
             )
         )  # fmt: skip
 
