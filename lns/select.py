@@ -97,7 +97,7 @@ class AdaptiveSelector:
     RELAXED_SIZES = (32, 64, 128, 256)
     RELAXED_HEAT = 0.5  # what was just rounded is to be settled, not shaken
     WIDTHS = (0.0, 0.3, 1.0)
-    RELAXED_FIRST = 4.0  # relaxed rounds to others at first: where they pay they bring most
+    RELAXED_FIRST = 2.0  # relaxed rounds to others at first: where they pay they bring most
     CAUTION = 0.25  # the width of relaxed rounds
 
     # The wheels behind a choice of each coding, besides those behind all: only what was used is learnt about.
