@@ -91,7 +91,8 @@ def objective_against_qpu_time(
     """Seconds of access to the annealer after every round, and the best objective so far."""
     records: Sequence[RoundRecord] = run.rounds if isinstance(run, Result) else list(run)
     spent = [
-        sum(call["qpu_time"] for one in record.neighbourhoods for call in one.chip) for record in records
+        sum(call.get("qpu_time", 0.0) for one in record.neighbourhoods for call in one.chip)
+        for record in records
     ]
     return np.cumsum(spent, dtype=np.float64), np.array([record.best for record in records], dtype=np.float64)
 

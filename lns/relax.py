@@ -57,10 +57,14 @@ class Settled:
         return cls(codes, levels, w, margins, width, loss + problem.lam * float(w @ w))
 
 
+def squared_moves(problem: QLossProblem, free: NDArray[np.integer]) -> NDArray[np.float64]:
+    """By how much one level of each free weight moves margins: squares, averaged over all examples."""
+    return np.append(problem.squared_means(), 1.0)[free] * np.square(problem.steps[free])
+
+
 def rounding_width(problem: QLossProblem, free: NDArray[np.integer]) -> float:
     """How far rounding the free weights will move a margin: a root mean square over all examples."""
-    moved = np.append(problem.squared_means(), 1.0)[free] * np.square(problem.steps[free])
-    return math.sqrt(VARIANCE * float(moved.sum()))
+    return math.sqrt(VARIANCE * float(squared_moves(problem, free).sum()))
 
 
 def settle(
@@ -81,8 +85,7 @@ def settle(
     width = caution * rounding_width(problem, free)
     here = Settled.at(problem, codes, codes.astype(np.float64) if levels is None else levels, width)
     damping, tops, steps = DAMPING, problem.tops[free], problem.steps[free]
-    size = 2.0 * np.append(problem.squared_means(), 1.0)[free] * np.square(steps)
-    size += 1e-12 * here.objective + 1e-290  # a feature may be absent
+    size = 2.0 * squared_moves(problem, free) + 1e-12 * here.objective + 1e-290  # a feature may be absent
     for _ in range(STEPS):
         if expired():
             break
