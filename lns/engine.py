@@ -31,7 +31,7 @@ LATER = 2  # times the length of the first episode's walks: those of the others
 HOT = 5.0  # from here on, a walk forgets where it began
 HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
 TYPICAL = 3.0  # times the average: up to here, the loss of those who have one asks for no more heat
-CLOSING_ROWS, CLOSING_NUMBERS = 1_000_000, 100_000_000  # that the walk at the end looks at, at most
+CLOSING_NUMBERS = 100_000_000  # that the walk at the end looks at, at most
 CLOSING_SHARE = 0.05  # of the time limit that is kept for it
 CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
 
@@ -68,8 +68,9 @@ class EngineParams:
         Let some rounds take their weights off the grid first (see `lns.relax`).
     fuse
         Combine the proposals of a round; without it the best one is taken.
-    sample_rows
-        Rounds look at this many examples of larger data, twice as many whenever an episode no longer helps.
+    sample_rows, most_rows
+        Rounds look at this many examples of larger data, twice as many whenever an episode no longer helps,
+        up to the second number: what a round costs has an end. What it proposes is judged on all examples.
     """
 
     neighbourhoods: int = 2
@@ -83,11 +84,12 @@ class EngineParams:
     least_gain: float = 0.3
     elites: int = 16
     sample_rows: int = 65_536
+    most_rows: int = 1_000_000
     relax: bool = True
     fuse: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("neighbourhoods", "walks", "patience", "elites", "sample_rows"):
+        for name in ("neighbourhoods", "walks", "patience", "elites", "sample_rows", "most_rows"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name} must be at least 1. Got {getattr(self, name)}.")
         for name in ("polish", "opening"):
@@ -186,15 +188,15 @@ def run(
     `deadline`. What is passed to `on_round` is all that the next round depends on.
     """
     search = search or Search.begin(problem, start, params)
-    part = search.sample(seed)
+    part, most_rows = search.sample(seed), min(params.most_rows, problem.max_sample_rows)
     if deadline is None:
         deadline = math.inf if time_limit is None else began + time_limit
     records: list[RoundRecord] = []
     try:
         while not (reason := stop(search.progress(perf_counter() - began))):
-            if search.opening and search.episode and part.can_grow and not search.episode_paid:
+            if search.opening and search.episode and part.rows < most_rows and not search.episode_paid:
                 # Before episodes on a sample that no longer help, the sample grows.
-                search.sample_rows, search.sample_codes = 2 * part.rows, search.curr.codes
+                search.sample_rows, search.sample_codes = min(2 * part.rows, most_rows), search.curr.codes
                 search.stalled, search.opening = 0, False
                 part = search.sample(seed)
             clock = Clock()
@@ -243,7 +245,7 @@ def closing_rows(problem: QLossProblem, params: EngineParams, sample_rows: int) 
     if problem.specimen is not problem or not params.polish:
         return 0
     most = int(CLOSING_NUMBERS / max(1.0, numbers_per_row(problem.matrix)))
-    rows = min(CLOSING_ROWS, most, problem.num_examples)
+    rows = min(params.most_rows, most, problem.num_examples)
     return rows if rows > sample_rows else 0
 
 

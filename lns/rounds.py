@@ -51,7 +51,6 @@ class Part:
 
     def __init__(self, problem: QLossProblem, codes: NDArray[np.int32], rows: int, seed: int) -> None:
         self.rows, self.codes = min(rows, problem.max_sample_rows), codes
-        self.can_grow = self.rows < problem.max_sample_rows
         if self.rows < problem.num_examples:
             order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
             self.row_numbers = np.sort(order[: self.rows])

@@ -415,6 +415,16 @@ def test_samples_are_judged_on_the_whole():
         assert record.best <= min(one.objective for one in record.neighbourhoods) + 1e-9
 
 
+def test_samples_grow_no_further_than_asked_for():
+    """Tests that the last step of growth is cut short, and that episodes go on from there."""
+    problem = random_problem(rows=400)
+    params = EngineParams(opening=50, polish=5, patience=1, sample_rows=40, most_rows=100)
+    result, _ = real_run(problem, rounds=25, initial="random", params=params)
+    assert {r.rows for r in result.rounds} == {40, 80, 100}
+    last = [r.episode for r in result.rounds if r.rows == 100]
+    assert last[-1] > last[0]
+
+
 @pytest.mark.parametrize(("second", "rows"), [(3, [2, 2, 2, 2, 2, 2]), (5, [2, 2, 2, 2, 3, 3])])
 def test_a_sample_grows_when_an_episode_no_longer_pays(ladder, second, rows):
     """Tests that an episode that found something is followed by another one on the same sample."""
@@ -779,6 +789,7 @@ def test_callbacks_hear_of_everything_in_order():
         ("patience", 0, 1),
         ("elites", 0, 1),
         ("sample_rows", 0, 1),
+        ("most_rows", 0, 1),
         ("polish", -1, 0),
         ("opening", -1, 0),
     ],

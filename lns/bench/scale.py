@@ -2,7 +2,8 @@
 
 The data is a noisy linear rule in 54 dense features, as many as covertype has. Three slopes are printed, as
 powers of the rows: of the seconds per round as the engine runs by default, on samples of large data and
-judged on all rows; of a round that looks at every row; and of the seconds to a target.
+judged on all rows; of a round on the largest sample that a long run comes to, which is every row of up to a
+million; and of the seconds to a target.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FEATURES = 54
 SIZES = (10_000, 40_000, 160_000, 640_000, 2_560_000, 5_810_120)
 SLOPES = {
     "round_s": "seconds per round",
-    "whole_round_s": "per round on all rows",
+    "largest_round_s": "per round on the largest sample",
     "to_target_s": "to target",
 }
 WITHIN = 1e-3  # the target is this close to the best objective of the run
@@ -46,12 +47,12 @@ def make_data(rows: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def measure(rows: int, seconds: float) -> dict[str, float]:
-    """One size: warm start, seconds per round as the engine runs and on all rows, and time to the target."""
+    """One size: warm start, seconds per round, at first and on the largest sample, and time to the target."""
     X, y = make_data(rows)
     problem = QLossProblem(X, y)
-    # Rounds that look at every row are the most that a round can cost; the walks that open take the rest of
-    # the time and are kept short here.
-    whole = solve(problem, max_rounds=6, time_limit=None, params=EngineParams(sample_rows=rows, opening=20))
+    # The most that a round can cost; the walks that open take the rest of the time and are kept short here.
+    at_most = EngineParams(sample_rows=EngineParams.most_rows, opening=20)
+    largest = solve(problem, max_rounds=6, time_limit=None, params=at_most)
     result = solve(problem, time_limit=seconds)
     target = result.objective * (1 + WITHIN)
     reached = next((record.seconds for record in result.rounds if record.best <= target), seconds)
@@ -59,12 +60,12 @@ def measure(rows: int, seconds: float) -> dict[str, float]:
         reached = result.start_time
     return {
         "rows": rows,
-        "warm_start_s": whole.start_time,
+        "warm_start_s": largest.start_time,
         "round_s": seconds_per_round(result),
-        "whole_round_s": seconds_per_round(whole),
+        "largest_round_s": seconds_per_round(largest),
         "objective": result.objective,
         "rounds": len(result.rounds),
-        "to_target_s": whole.start_time + reached,
+        "to_target_s": largest.start_time + reached,
         "peak_mb": peak_memory_mb() or np.nan,
     }
 
