@@ -17,13 +17,12 @@ from threadpoolctl import threadpool_limits
 from lns import stop
 from lns.accept import Accept
 from lns.backends.local import LocalBackend
-from lns.engine import CLOSING_SHARE, Backend, EngineParams, Search, close, closing_rows, run
+from lns.engine import Backend, EngineParams, Search, close, closing_rows, run, seconds_to_close
 from lns.errors import InvalidInput
 from lns.keeper import Begun, Keeper, interrupted_by_sigterm, load
 from lns.problem import QLossProblem
 from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
-from lns.rounds import seconds_to_begin
 from lns.settings import Settings, stop_rules
 from lns.solvers import Solver
 from lns.warm_up import compile_loops, tiny_rounds
@@ -235,10 +234,8 @@ def _run(
     problem = search.curr.problem
     end = rounds_end = math.inf if time_limit is None else began + time_limit
     if time_limit is not None and (rows := closing_rows(problem, settings.params, search.sample_rows)):
-        kept = CLOSING_SHARE * (time_limit - begun.seconds)
-        if kept > seconds_to_begin(problem, rows):
-            rounds_end -= kept
-            rules = [*rules, stop.time_limit(rounds_end - began)]
+        rounds_end -= seconds_to_close(problem, settings.params, rows, time_limit - begun.seconds)
+        rules = [*rules, stop.time_limit(rounds_end - began)]
     select = settings.make_selector(problem, solver)
     select.restore(begun.select)
     for watcher in watchers:

@@ -16,7 +16,7 @@ from lns.errors import EnergyMismatchError, InvalidInput
 from lns.matrix import numbers_per_row
 from lns.merge import merge
 from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Clock, Part, Proposal, Task, seconds_to_begin, time_until
+from lns.rounds import Choice, Clock, Part, Proposal, Task, seconds_to_begin, seconds_to_walk, time_until
 from lns.select import REWARDS, AdaptiveSelector
 from lns.stop import Progress, Stop
 
@@ -32,7 +32,7 @@ HOT = 5.0  # from here on, a walk forgets where it began
 HOT_ROWS = 20_000  # examples; the more there are, the less each counts, and the hotter a walk has to begin
 TYPICAL = 3.0  # times the average: up to here, the loss of those who have one asks for no more heat
 CLOSING_NUMBERS = 100_000_000  # that the walk at the end looks at, at most
-CLOSING_SHARE = 0.05  # of the time limit that is kept for it
+CLOSING_SHARE = 0.25  # of the time limit that is kept for it, at most
 CLOSING_HEAT = 0.3  # at which it begins: it is to stay where it is
 
 
@@ -139,6 +139,8 @@ class Search:
                 raise EnergyMismatchError(self.curr.objective, value, "the merge")
         if outcome is Outcome.BEST:
             self.best, self.best_round = self.curr, self.rounds + 1
+        if self.opening and self.episode == 1:  # that a walk is better than the rounded start says nothing
+            self.before_episode = self.curr.objective
         before = math.inf if self.opening else self.episode_best
         self.episode_best = min(before, self.curr.objective)
         if self.episode_best < before:  # one place among the elites for an episode: they stay different
@@ -247,6 +249,14 @@ def closing_rows(problem: QLossProblem, params: EngineParams, sample_rows: int) 
     most = int(CLOSING_NUMBERS / max(1.0, numbers_per_row(problem.matrix)))
     rows = min(params.most_rows, most, problem.num_examples)
     return rows if rows > sample_rows else 0
+
+
+def seconds_to_close(problem: QLossProblem, params: EngineParams, rows: int, seconds: float) -> float:
+    """How much of the seconds left is kept for that walk: 0 if it could not even begin."""
+    begin = seconds_to_begin(problem, rows)
+    walk = seconds_to_walk(problem, rows, params.polish * len(problem.tops))
+    kept = min(begin + walk, CLOSING_SHARE * seconds)
+    return kept if kept > begin else 0.0
 
 
 def close(search: Search, params: EngineParams, seed: int, deadline: float) -> tuple[State, float]:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from lns import neighbourhood as nb
 from lns import subproblem
 from lns.grid import unpack_bits
-from lns.matrix import numbers_per_row
+from lns.matrix import SparseMatrix, numbers_per_row
 from lns.relax import UNDIVIDED, Settled, half_way, settle
 from lns.state import State
-from lns.working_set import WorkingSet
+from lns.working_set import ATTEMPT, DENSE_ENTRY, SPARSE_ENTRY, WorkingSet
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
@@ -36,6 +36,13 @@ def seconds_to_begin(problem: QLossProblem, rows: int) -> float:
     """What it should cost to make a `Part` of so many rows: a copy of the data, and correlations."""
     each, n = numbers_per_row(problem.matrix), problem.num_features
     return rows * (2e-8 * each + 4.5e-11 * each**2) + 2e-7 * n**2
+
+
+def seconds_to_walk(problem: QLossProblem, rows: int, moves: int) -> float:
+    """What a walk of so many moves on so many rows should cost if all of them take part."""
+    entry = SPARSE_ENTRY if isinstance(problem.matrix, SparseMatrix) else DENSE_ENTRY
+    column = rows * numbers_per_row(problem.matrix) / problem.num_features
+    return 1e-9 * moves * (ATTEMPT + entry * column)
 
 
 def unit_of_heat(level: float, problem: QLossProblem) -> float:

@@ -425,11 +425,21 @@ def test_samples_grow_no_further_than_asked_for():
     assert last[-1] > last[0]
 
 
-@pytest.mark.parametrize(("second", "rows"), [(3, [2, 2, 2, 2, 2, 2]), (5, [2, 2, 2, 2, 3, 3])])
-def test_a_sample_grows_when_an_episode_no_longer_pays(ladder, second, rows):
-    """Tests that an episode that found something is followed by another one on the same sample."""
+@pytest.mark.parametrize(
+    ("found", "rows"),
+    [
+        ([5, 7, 7, 7], [2, 2, 3, 3]),  # the first walk found something, its rounds did not
+        ([5, 3, 7, 5, 7, 7], [2, 2, 2, 2, 2, 3]),  # its rounds did, the second episode did not
+        ([5, 3, 7, 1, 7, 7], [2, 2, 2, 2, 2, 2]),  # both did
+    ],
+)
+def test_a_sample_grows_when_an_episode_no_longer_pays(ladder, found, rows):
+    """Tests that an episode that found something is followed by another one on the same sample.
+
+    That the first walk is better than the start, as any walk would be, does not count.
+    """
     problem, c = ladder
-    script = Script(c[5], c[7], c[second], c[7], c[7], c[7])
+    script = Script(*(c[k] for k in found))
     _, records, _, _ = play(problem, c[7], script, patience=1, least_gain=0.0, sample_rows=2)
     assert [record.rows for record in records] == rows
 
@@ -510,6 +520,16 @@ def test_a_walk_that_has_no_time_left_is_left_out(monkeypatch):
     result = lns.solve(problem, time_limit=0.5, params=ON_SAMPLES)
     assert result.objective == result.rounds[-1].best
     assert result.wall_time < 0.5 * 1.05 + 0.2
+
+
+def test_the_last_walk_gets_the_time_it_needs():
+    """Tests 3000 rows of 8 columns, 40 moves for each of 9 codes: as long as that takes, within limits."""
+    problem = random_problem(rows=3000, features=8)
+    begin = engine.seconds_to_begin(problem, 3000)
+    walk = 1e-9 * 40 * 9 * (110 + 0.25 * 3000)
+    for seconds, kept in ((1.0, begin + walk), (3 * begin, 0.0), (5 * begin, 1.25 * begin)):
+        assert engine.seconds_to_close(problem, ON_SAMPLES, 3000, seconds) == pytest.approx(kept)
+    assert 1.25 * begin < begin + walk
 
 
 def test_ctrl_c_in_the_last_walk_loses_nothing(monkeypatch):

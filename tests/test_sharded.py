@@ -160,7 +160,7 @@ def test_the_search_is_that_of_the_whole(data, tmp_path):
     sharded = here(write_shards(tmp_path, X, y, 4), scale=False, **options)
     params = EngineParams(opening=50, sample_rows=64, patience=2)
     results = [
-        lns.solve(problem, max_rounds=8, time_limit=None, params=params)
+        lns.solve(problem, max_rounds=16, time_limit=None, params=params)
         for problem in (sharded, lns.QLossProblem(X, y, **options))
     ]
     np.testing.assert_array_equal(results[0].codes, results[1].codes)
@@ -168,6 +168,7 @@ def test_the_search_is_that_of_the_whole(data, tmp_path):
     assert results[0].objective == pytest.approx(results[1].objective, abs=1e-12)
     rows = [[facts(record)["rows"] for record in result.rounds] for result in results]
     assert rows[0] == rows[1]
+    assert rows[0][-1] == len(y)  # where rounds come to look at all, no walk on all is due at the end
 
 
 def test_the_warm_start_ends_on_all_rows(data, tmp_path, monkeypatch):
