@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lns.datasets.load import Dataset, load_dataset
     from lns.datasets.noise import flip_labels
     from lns.driver import resume, solve
+    from lns.engine import EngineParams
     from lns.errors import (
         AnnealerError,
         CheckpointError,
@@ -50,6 +51,7 @@ _HOMES = {
     "DataError": "lns.errors",
     "Dataset": "lns.datasets.load",
     "EnergyMismatchError": "lns.errors",
+    "EngineParams": "lns.engine",
     "ForeignCheckpoint": "lns.errors",
     "InvalidInput": "lns.errors",
     "LNSError": "lns.errors",
@@ -85,6 +87,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "EnergyMismatchError",
+    "EngineParams",
     "ForeignCheckpoint",
     "InvalidInput",
     "LNSError",

@@ -53,25 +53,9 @@ class RecordToRecord:
         return Outcome.ACCEPT if cand != curr and cand <= best * (1 + self.deviation) else Outcome.REJECT
 
 
-class Annealed:
-    """Worse candidates with probability exp(-Δ / (temperature · best))."""
-
-    def __init__(self, temperature: float = 1e-4) -> None:
-        self.temperature = temperature
-
-    def __call__(self, best: float, curr: float, cand: float, rng: np.random.Generator) -> Outcome:
-        improved = _improvement(best, curr, cand)
-        if improved:
-            return improved
-        luck = rng.random()
-        accept = cand != curr and luck < np.exp(-(cand - curr) / (self.temperature * max(best, 1e-300)))
-        return Outcome.ACCEPT if accept else Outcome.REJECT
-
-
 ACCEPT: dict[str, Callable[[], Accept]] = {
     "greedy": lambda: greedy,
     "record": RecordToRecord,
-    "annealed": Annealed,
 }
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from lns.errors import CheckpointError, DamagedCheckpoint, ForeignCheckpoint, NewerCheckpoint
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"qlns checkpoint "
 LONGEST_LINE = 256
 

@@ -24,7 +24,7 @@ from lns.result import Result
 from lns.training_set import TrainingSet
 
 # An estimator is fitted often and on small data: shorter opening walks than a single long run deserves.
-SEARCH = EngineParams(opening=500)
+SEARCH = EngineParams(walk_moves=500)
 FLAGGED = 0.5  # label quality of an example whose margin is q
 INPUT: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -230,7 +230,6 @@ class QLossClassifier(ClassifierMixin, BaseEstimator):
         problem = self._problem(
             examples.X, examples.signs(positive), q[examples.codes], self.lam_, examples.weight
         )
-        problem.find_warm_start()  # whole, whatever the time limit of the search
         return self._solve(problem, seed, self.max_rounds)
 
     def _keep(self, results: list[Result], examples: TrainingSet) -> None:

@@ -47,7 +47,8 @@ class CollapsedModel:
 
     def __init__(self, problem: QLossProblem, codes: NDArray[np.int32], rows: int, seed: int) -> None:
         self.problem = problem
-        self.part = Part(problem, codes, rows, seed)
+        w, b = problem.values(codes)
+        self.part = Part(problem, rows, seed, w, float(b))
 
     @cached_property
     def variables(self) -> dimod.variables.Variables:

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from lns.errors import InvalidInput
 from lns.problem import QLossProblem
-from lns.warm_start import minimise, whitening
+from lns.quick_fit import minimise, whitening
 
 Solution = tuple[NDArray[np.float64], float]
 
-# A shorter path than that of `lns.warm_start`: enough to tell a good q from a bad one.
+# A shorter path than that of `lns.quick_fit`: enough to tell a good q from a bad one.
 STAGES = (1.0, 0.25, 0.0)
 ITERATIONS = 25
 CONVEX_ITERATIONS = 60

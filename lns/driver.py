@@ -10,14 +10,12 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from lns import stop
 from lns.accept import Accept
 from lns.backends.local import LocalBackend
-from lns.engine import Backend, EngineParams, Search, close, closing_rows, run, seconds_to_close
+from lns.engine import Backend, EngineParams, Search, run
 from lns.errors import InvalidInput
 from lns.keeper import Begun, Keeper, interrupted_by_sigterm, load
 from lns.problem import QLossProblem
@@ -25,6 +23,7 @@ from lns.progress import Callbacks, ProgressLine
 from lns.result import Result, RoundRecord
 from lns.settings import Settings, stop_rules
 from lns.solvers import Solver
+from lns.start import starting_state
 from lns.warm_up import compile_loops, tiny_rounds
 
 BACKENDS = ("local", "ray")
@@ -48,9 +47,8 @@ def solve(
     checkpoint_every: float = 30.0,
     progress: bool = False,
     callbacks: Sequence[Callbacks] = (),
+    mode: str = "default",
     accept: str | Accept = "record",
-    background: str = "curvature",
-    coding: str = "window",
     max_bits: int = 64,
     examples: int = 8,
     params: EngineParams | None = None,
@@ -64,8 +62,7 @@ def solve(
     time_limit, max_rounds, target, no_improvement
         Stop rules: seconds, rounds, an objective to reach, rounds without a new best. The first that holds.
         ``time_limit=None`` means no limit. With a round limit that is reached first, the same seed gives the
-        same rounds; without a time limit, the same result, too (a walk on all rows ends a search on samples,
-        and a time limit may cut it short).
+        same rounds and the same result.
     solver, solver_options
         Who solves the sub-QUBOs: ``"tabu"``, ``"sa"``, ``"descent"``, ``"exact"``, ``"emulator"`` (of an
         annealer chip), ``"qpu"`` (an annealer), a callable (see `lns.solvers.Solver`), any dimod sampler or
@@ -87,13 +84,12 @@ def solve(
         Show a line of progress on standard error.
     callbacks
         Objects told about the run, see `lns.Callbacks`.
+    mode
+        ``"default"``: walks and rounds, by what has paid; ``"rounds"``: rounds alone, no classical walks: what
+        an annealer can do by itself; ``"paper"``: the rounds of the paper, stored bits and a batch of
+        examples, all other targets held where they are.
     accept
-        ``"record"``, ``"annealed"``, ``"greedy"`` or a callable (see `lns.accept`).
-    background
-        How examples without target bits enter a sub-QUBO: ``"curvature"``, ``"pairwise"`` or ``"pinned"``
-        (the literal restriction of the QUBO; weights then stay on the grid in all rounds).
-    coding
-        Bits of a round: ``"window"`` (levels around the current one) or ``"stored"`` (the paper's).
+        ``"record"``, ``"greedy"`` or a callable (see `lns.accept`).
     max_bits, examples
         Largest number of weight bits of a round, and of examples with target bits.
     params
@@ -115,9 +111,8 @@ def solve(
     limits: dict[str, Any] = {"max_rounds": max_rounds, "target": target, "no_improvement": no_improvement}
     rules = stop_rules(time_limit=time_limit, **limits)
     settings = Settings(
-        seed=seed, solver=solver, solver_options=solver_options, accept=accept, background=background,
-        coding=coding, max_bits=max_bits, examples=examples, time_limit=time_limit,
-        params=params or EngineParams(), **limits,
+        seed=seed, solver=solver, solver_options=solver_options, mode=mode, accept=accept, max_bits=max_bits,
+        examples=examples, time_limit=time_limit, params=params or EngineParams(), **limits,
     )  # fmt: skip
     the_solver, acceptance = settings.make_solver(), settings.make_acceptance()
     _check_backend(backend, workers, address)
@@ -129,12 +124,14 @@ def solve(
     where = backend, the_solver, workers, address
     with open_backend(*where, problem, settings.params.sample_rows) as run_tasks:
         began = perf_counter()
-        if initial is None or problem.has_automatic_ranges:
-            # The search gets at least half of the time.
-            problem.find_warm_start(math.inf if time_limit is None else began + 0.5 * time_limit)
-        start = starting_codes(problem, initial, seed)
-        search = Search.begin(problem, start, settings.params)
-        begun = Begun(settings, search, start, search.curr.objective, perf_counter() - began)
+        # The search gets at least half of the time.
+        half = math.inf if time_limit is None else began + 0.5 * time_limit
+        with one_blas_thread():
+            if initial is None or problem.has_automatic_ranges:
+                problem.find_warm_start(half)
+            start = starting_state(problem, initial, seed, half)
+        search = Search.begin(start)
+        begun = Begun(settings, search, start.point, start.objective, perf_counter() - began)
         return _run(begun, the_solver, acceptance, run_tasks, rules, time_limit, began, watchers, keeper)
 
 
@@ -232,10 +229,7 @@ def _run(
     """The rounds of a run that has begun, its checkpoints, and its result."""
     settings, search = begun.settings, begun.search
     problem = search.curr.problem
-    end = rounds_end = math.inf if time_limit is None else began + time_limit
-    if time_limit is not None and (rows := closing_rows(problem, settings.params, search.sample_rows)):
-        rounds_end -= seconds_to_close(problem, settings.params, rows, time_limit - begun.seconds)
-        rules = [*rules, stop.time_limit(rounds_end - began)]
+    deadline = math.inf if time_limit is None else began + time_limit
     select = settings.make_selector(problem, solver)
     select.restore(begun.select)
     for watcher in watchers:
@@ -248,33 +242,23 @@ def _run(
         announce(record, search)
 
     with ExitStack() as around:
-        # One BLAS thread: our own threads have the cores, and sums come out the same on every machine.
-        around.enter_context(threadpool_limits(1, user_api="blas"))
+        around.enter_context(one_blas_thread())
         if keeper:
             keeper.begin(begun, select, accept, began)
             around.callback(keeper.write)
             around.enter_context(interrupted_by_sigterm())
-        search, records, reason = run(
-            problem, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
-            seed=settings.seed, began=began, time_limit=settings.time_limit,
-            deadline=rounds_end, search=search, on_round=on_round,
+        records, reason = run(
+            search, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
+            seed=settings.seed, began=began, time_limit=settings.time_limit, deadline=deadline,
+            on_round=on_round,
         )  # fmt: skip
-        best, closing_time = search.best, 0.0
-        if reason not in ("target", "interrupted"):
-            try:
-                best, closing_time = close(search, settings.params, settings.seed, end)
-            except KeyboardInterrupt:
-                reason = "interrupted"
-        if not closing_time and begun.closed is not None:
-            best = min(best, problem.state(begun.closed), key=lambda state: state.objective)
-        if keeper and best is not search.best:
-            keeper.keep_closed(best.codes)
 
+    best = search.best
     result = Result(
         objective=best.objective, weights=best.weights, bias=best.bias, codes=best.codes,
-        flagged=problem.flagged(best.weights, best.bias), rounds=[*begun.records, *records],
-        stop_reason=reason, wall_time=perf_counter() - began, start_objective=begun.start_objective,
-        start_time=begun.start_time, closing_time=closing_time, solver=settings.solver_name,
+        grids=best.problem.grids, flagged=problem.flagged(best.weights, best.bias),
+        rounds=[*begun.records, *records], stop_reason=reason, wall_time=perf_counter() - began,
+        start_objective=begun.start_objective, start_time=begun.start_time, solver=settings.solver_name,
         seed=settings.seed,
     )  # fmt: skip
     for watcher in watchers:
@@ -334,21 +318,9 @@ def _limit(given: Any, before: Any, rule: Callable[[Any], stop.Stop], now: stop.
     return before if given is None and before is not None and not rule(before)(now) else given
 
 
-def starting_codes(problem: QLossProblem, initial: Any, seed: int) -> NDArray[np.int32]:
-    """The codes at which a search begins."""
-    if initial is None:
-        return problem.codes(*problem.warm_start)
-    if isinstance(initial, str):
-        if initial == "zero":
-            return problem.codes(np.zeros(problem.num_features), 0.0)
-        if initial == "random":
-            return np.random.default_rng(seed).integers(0, problem.tops + 1, dtype=np.int32)
-        raise InvalidInput(f'initial must be (weights, bias), "zero" or "random". Got {initial!r}.')
-    try:
-        w, b = initial
-    except (TypeError, ValueError):
-        raise InvalidInput('initial must be (weights, bias), "zero" or "random".') from None
-    return problem.codes(*problem.check_solution(w, b))
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Our own threads have the cores, and sums come out the same on every machine."""
+    return threadpool_limits(1, user_api="blas")
 
 
 def _announce(watchers: Sequence[Callbacks]) -> Callable[[RoundRecord, Search], None]:

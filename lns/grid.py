@@ -131,11 +131,6 @@ class Grid:
         """What bit k adds to variable i: α_i δ(k) = (hi - lo) 2^k / (2^d - 1), shape (n, d)."""
         return self.step[:, None] * 2.0 ** np.arange(self.bits)
 
-    def contains_zero(self) -> NDArray[np.bool_]:
-        """Which variables have zero among their levels (to rounding)."""
-        code = -self.lo / self.step
-        return (code > -1e-9) & (code < self.top + 1e-9) & (np.abs(code - np.rint(code)) < 1e-9)
-
 
 def _first(values: NDArray, where: NDArray[np.bool_]) -> str:
     """The first offending value and its index, for messages."""
@@ -166,18 +161,20 @@ def weight_bound(lam: float) -> float:
 
 
 def weights_around(w: NDArray[np.float64], floor: NDArray[np.float64], lam: float, bits: int) -> Grid:
-    """One interval per weight around a continuous solution, zero always among the levels.
+    """One interval per weight around a continuous solution; zero and the weight itself are levels.
 
-    Weight i gets a step proportional to |w_i| (per-channel quantisation): a fifth of the levels lie
-    on the other side of zero, and |w_i| sits at five eighths of the remaining ones, so the search
-    can shrink it, grow it by half or change its sign. `floor` is the least |w_i| assumed, so that a
-    weight the continuous solution left near zero can still come alive. No level exceeds 1/√λ.
+    A fifth of the levels lie on the other side of zero, and |w_i| sits at five eighths of the remaining ones,
+    so the search can shrink it, grow it by half or change its sign. `floor` is the least size assumed, for a
+    weight that the continuous solution left at zero. No level exceeds 1/√λ.
     """
     top = 2**bits - 1
     below = round(top * 0.2)  # levels beyond zero, on the side away from w_i
     above = top - below
-    size = np.minimum(np.maximum(np.abs(w), floor) * 1.6, weight_bound(lam))
-    step = np.maximum(size, 1e-12) / above
+    place = np.full(len(w), max(1, round(above * 0.625)))
+    size = np.where(np.abs(w) > 1e-12, np.abs(w), floor)
+    size = np.minimum(size, weight_bound(lam))
+    place[size * above / place > weight_bound(lam)] = above
+    step = np.maximum(size, 1e-12) / place
     lo, hi = -below * step, above * step
     flip = w < 0
     return Grid.make(np.where(flip, -hi, lo), np.where(flip, -lo, hi), bits, len(w), "weight_range")

@@ -27,17 +27,21 @@ from threadpoolctl import ThreadpoolController
 from lns import rounds
 from lns.accept import Accept, Outcome, make_accept
 from lns.collapsed import CollapsedModel
-from lns.driver import starting_codes
 from lns.engine import EngineParams
 from lns.errors import InvalidInput
 from lns.neighbourhood import Neighbourhood
-from lns.select import REWARDS, STRATEGIES, AdaptiveSelector, Roulette
-from lns.settings import BACKGROUNDS, CODINGS
+from lns.select import Selector, View
 from lns.solvers.dimod_sampler import ordered_bits
+from lns.start import starting_state
 from lns.warm_up import compile_loops
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
+
+
+KINDS = ("window", "fusion")  # of neighbourhoods that contain the current solution, as `subsamples` must
+BACKGROUNDS = ("curvature", "pinned")
+HEAT = 0.5  # at which the composer's walk begins, in units of an average example's loss
 
 
 class OneBlasThread:
@@ -74,16 +78,16 @@ one_blas_thread = OneBlasThread()
 class Move:
     """What the bits of a subproblem mean: the way from a decomposer to the composer, and back.
 
-    The composer writes the outcome here and the decomposer learns from it. Copies of a state share their
+    The composer writes the gain here and the decomposer learns from it. Copies of a state share their
     move, so that after a race every decomposer hears of its own, whoever won.
     """
 
     codes: NDArray[np.int32]
     neighbourhood: Neighbourhood
     num_variables: int
-    heat: float
+    kind: str
     seed: int
-    outcome: Outcome | None = None
+    gain: float | None = None  # of the objective, once it is known
 
     def __deepcopy__(self, memo: dict) -> Move:
         return self
@@ -127,10 +131,10 @@ class QLossStart(traits.ProblemProducing, traits.SamplesProducing, traits.SISO, 
             return state
         compile_loops(self.problem, self.sample_rows)
         with one_blas_thread:
-            codes = starting_codes(self.problem, self.initial, self.seed)
-            model = CollapsedModel(self.problem, codes, self.sample_rows, self.seed)
-            objective = self.problem.state(codes).objective
-        return state.updated(problem=model, samples=model.samples(codes[None, :], np.array([objective])))
+            start = starting_state(self.problem, self.initial, self.seed)
+            model = CollapsedModel(self.problem, start.codes, self.sample_rows, self.seed)
+        samples = model.samples(start.codes[None, :], np.array([start.objective]))
+        return state.updated(problem=model, samples=samples)
 
 
 class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
@@ -144,20 +148,12 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
     ----------
     max_bits, examples
         Largest number of weight bits, and of examples with target bits.
-    background, coding
-        As in `lns.solve`.
     kind
-        How weights are chosen: ``"random"``, ``"gain"``, ``"block"``, or ``"fusion"``: one bit for each
-        weight, between its level here and in another of the state's samples (random weights if there is
-        none).
-    size
-        Number of weights.
-    width
-        Smoothing width of the curvature.
-    batch
-        Which examples get target bits: ``"ambiguous"``, ``"random"`` or ``"none"``.
-    heat
-        Temperature at which the composer's polish begins, in units of an average example's loss; 0 for none.
+        What the bits stand for: ``"window"``, neighbouring levels of some weights; ``"fusion"``, one bit for
+        each weight, its level here or that in another of the state's samples (a window if there is none);
+        ``"stored"``, the bits of the paper. By default windows and fusions, by what has paid so far.
+    background
+        How examples without target bits enter: ``"curvature"`` or ``"pinned"`` (held where they are).
     seed
         Of all choices. Decomposers of parallel branches need different ones, to choose different things.
     """
@@ -167,13 +163,8 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
         *,
         max_bits: int = 64,
         examples: int = 8,
-        background: str = "curvature",
-        coding: str = "window",
         kind: str | None = None,
-        size: int | None = None,
-        width: float | None = None,
-        batch: str | None = None,
-        heat: float | None = None,
+        background: str = "curvature",
         seed: int = 0,
         **runopts: Any,
     ) -> None:
@@ -181,22 +172,12 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
         self.outputs |= {"subsamples", "move"}
         _check_counts(max_bits=(max_bits, 1), examples=(examples, 0), seed=(seed, 0))
         _check_name("background", background, BACKGROUNDS)
-        _check_name("coding", coding, CODINGS)
-        given = {"kind": kind, "size": size, "width": width, "batch": batch, "heat": heat}
-        self.fixed = {name: value for name, value in given.items() if value is not None}
         if kind is not None:
-            _check_name("kind", kind, (*STRATEGIES, "fusion"))
-        if batch is not None:
-            _check_name("batch", batch, ("ambiguous", "random", "none"))
-        if size is not None:
-            _check_counts(size=(size, 1))
-        for name, number in (("width", width), ("heat", heat)):
-            if number is not None and not 0 <= number < np.inf:
-                raise InvalidInput(f"{name} must be at least 0 and finite. Got {number!r}.")
+            _check_name("kind", kind, (*KINDS, "stored"))
         self.max_bits, self.examples, self.seed = max_bits, examples, seed
-        self.background, self.coding = background, coding
+        self.kind, self.background = kind, background
         self._lock = threading.Lock()
-        self._select: tuple[QLossProblem, AdaptiveSelector] | None = None
+        self._select: tuple[QLossProblem, Selector] | None = None
         self._last: Move | None = None
         self._count = 0
 
@@ -206,45 +187,31 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
         codes, part = model.codes(state.samples), model.part
         with self._lock, one_blas_thread:  # one decomposer may serve several states at once: hybrid.Map
             select = self._selector(model.problem)
-            if self._last is not None and self._last.outcome is not None:
-                select.update([REWARDS[self._last.outcome]])
+            if self._last is not None and self._last.gain is not None:
+                select.update(self._last.kind, self._last.gain, 1.0)
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self._count,)))
             self._count += 1
-            (choice,) = select(part.view(codes[0], list(codes[1:])), 1, rng)
-            here = part.problem.state(codes[0])
-            sub, neighbourhood, batch = rounds.build(part.problem, here, choice, rng)
-            start = rounds.start_bits(part.problem, here, neighbourhood, batch)
+            problem, others = part.problem, list(codes[1:])
+            points = [problem.point(other) for other in others]
+            (choice,) = select(View(codes[0], problem.tops, part.partners[0], points, others), 1, rng)
+            here = problem.state(codes[0])
+            sub, neighbourhood, batch = rounds.build(problem, here, choice, rng)
+            start = rounds.start_bits(problem, here, neighbourhood, batch)
             seed = int(rng.integers(2**31))
-            move = self._last = Move(codes[0], neighbourhood, sub.num_variables, choice.heat, seed)
+            move = self._last = Move(codes[0], neighbourhood, sub.num_variables, choice.kind, seed)
         bqm = sub.to_bqm()
         subsamples = dimod.SampleSet.from_samples_bqm(start, bqm)
         return state.updated(subproblem=bqm, subsamples=subsamples, move=move)
 
-    def _selector(self, problem: QLossProblem) -> AdaptiveSelector:
+    def _selector(self, problem: QLossProblem) -> Selector:
         """What draws neighbourhoods; begins anew with a new problem."""
-        if self._select is not None and self._select[0] is problem:
-            return self._select[1]
-        window = self.coding == "window"
-        each = AdaptiveSelector.WINDOW_BITS if window else max(problem.weight_bits, problem.bias_bits)
-        most = min(problem.num_features + 1, self.max_bits // each)
-        if self.fixed.get("size", 1) > most:
-            raise InvalidInput(
-                f"There is room for {most} weights of {each} bits each in max_bits={self.max_bits}. "
-                "Give a larger max_bits or a smaller size."
+        if self._select is None or self._select[0] is not problem:
+            kinds = KINDS if self.kind is None else (self.kind,) if self.kind != "fusion" else ("window", "fusion")
+            select = Selector(
+                kinds, (), max_bits=self.max_bits, max_examples=self.examples, background=self.background
             )
-        select = AdaptiveSelector(
-            problem.num_features + 1,
-            max_bits=self.max_bits,
-            bits_per_weight=each,
-            max_examples=self.examples,
-            background=self.background,
-            coding=self.coding,
-            relax=False,  # a subproblem has to contain the current solution, as `subsamples`
-        )
-        for name, value in self.fixed.items():
-            select.wheels[name] = Roulette([value])
-        self._select, self._last = (problem, select), None
-        return select
+            self._select, self._last = (problem, select), None
+        return self._select[1]
 
 
 class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
@@ -258,7 +225,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
     polish
         Moves of a short walk from the best read, per weight, as in `lns.solve`; 0 for none.
     accept
-        ``"record"``, ``"annealed"``, ``"greedy"`` or a callable (see `lns.accept`).
+        ``"record"``, ``"greedy"`` or a callable (see `lns.accept`).
     keep
         Samples kept: the current one and the best others, with which ``"fusion"`` moves merge it.
     """
@@ -266,7 +233,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
     def __init__(
         self,
         *,
-        polish: int = EngineParams.polish,
+        polish: int = 300,
         accept: str | Accept = "record",
         keep: int = EngineParams.elites,
         **runopts: Any,
@@ -283,16 +250,17 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
         rng = np.random.default_rng(move.seed)
         with one_blas_thread:
             here = model.problem.state(move.codes)
-            cand, _ = rounds.best_read(here, here.codes, move.neighbourhood, move.bits(state.subsamples))
-            if self.polish and move.heat > 0:
-                seed = int(rng.integers(2**31))
-                level, moves = float(energies.min()), self.polish * len(cand)
-                polished = model.part.polish(cand, move.heat, level, moves, seed)
-                pair = np.stack([cand, polished])  # the walk looks at a part of very large data
+            cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
+            if self.polish:
+                part, seed, moves = model.part, int(rng.integers(2**31)), self.polish * len(cand)
+                unit = max(float(energies.min()), 1e-300) / part.rows
+                walked = part.walker.walk(part.problem, cand, HEAT * unit, rounds.COLD * unit, moves, seed)
+                pair = np.stack([cand, walked])  # the walk looks at a part of very large data
                 cand = pair[np.argmin(here.evaluate(pair))]
             value = model.problem.state(cand).objective
-        move.outcome = self.accept(float(energies.min()), float(energies[0]), value, rng)
-        if move.outcome != Outcome.REJECT:
+        move.gain = float(energies[0]) - value
+        outcome = self.accept(float(energies.min()), float(energies[0]), value, rng)
+        if outcome != Outcome.REJECT:
             codes, energies = np.vstack([cand, codes]), np.append(value, energies)
         _, first = np.unique(codes, axis=0, return_index=True)
         others = sorted(first[first > 0], key=lambda k: (energies[k], codes[k].tobytes()))

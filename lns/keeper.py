@@ -21,16 +21,14 @@ from lns.checkpoint import data_path, read_checkpoint, write_atomically, write_c
 from lns.engine import Search
 from lns.errors import CheckpointWarning, DamagedCheckpoint, InvalidInput, WrongProblem
 from lns.problem import QLossProblem
-from lns.problem_file import fingerprint, grids_to_arrays, on_grids_of, read_problem, write_problem
+from lns.problem_file import fingerprint, grids_to_arrays, on_levels_of, read_problem, write_problem
 from lns.records import from_columns, to_columns
 from lns.result import RoundRecord
-from lns.select import AdaptiveSelector
+from lns.select import Selector
 from lns.settings import Settings
 from lns.sharded import ShardedProblem
 
-COUNTERS = (
-    "rounds", "best_round", "episode", "episode_best", "before_episode", "stalled", "opening", "sample_rows",
-)  # fmt: skip
+COUNTERS = ("rounds", "best_round")
 MOST = 0.05  # share of the time that writing may take
 
 
@@ -40,14 +38,13 @@ class Begun:
 
     settings: Settings
     search: Search
-    start: NDArray[np.int32]
+    start: NDArray[np.float64]  # weights and, last, the bias
     start_objective: float
     start_time: float
     seconds: float = 0.0
     records: Sequence[RoundRecord] = ()
-    select: dict[str, list[float]] = field(default_factory=dict)
+    select: dict[str, float] = field(default_factory=dict)
     accept: Any = None
-    closed: NDArray[np.int32] | None = None  # what a walk at the end found; the search knows nothing of it
 
 
 class Keeper:
@@ -106,7 +103,7 @@ class Keeper:
                 "Copy the checkpoint and its data to another folder."
             ) from error
 
-    def begin(self, begun: Begun, select: AdaptiveSelector, accept: Accept, began: float) -> None:
+    def begin(self, begun: Begun, select: Selector, accept: Accept, began: float) -> None:
         """Take down where the run begins and write it: the start is worth keeping, too."""
         self._select, self._accept, self._began = select, accept, began
         self._records = list(begun.records)
@@ -117,9 +114,7 @@ class Keeper:
             "start_objective": begun.start_objective,
             "start_time": begun.start_time,
         }
-        self._arrays = {"start": begun.start, **grids_to_arrays(begun.search.curr.problem)}
-        if begun.closed is not None:
-            self.keep_closed(begun.closed)
+        self._arrays = {"start": begun.start}
         self._take_down(begun.search)
         self.write()
 
@@ -129,10 +124,6 @@ class Keeper:
         self._take_down(search)
         if perf_counter() >= self._due:
             self.write()
-
-    def keep_closed(self, codes: NDArray[np.int32]) -> None:
-        """Keep what a walk at the end has found, for a run that goes on and makes none of its own."""
-        self._arrays["closed"] = codes
 
     def _take_down(self, search: Search) -> None:
         header: dict[str, Any] = {
@@ -145,8 +136,9 @@ class Keeper:
         arrays: dict[str, Any] = {
             "curr": search.curr.codes,
             "best": search.best.codes,
-            "elites": np.array([codes for _, codes in search.elites]),
-            "sample_codes": search.sample_codes,
+            "elites": np.array([point for _, point in search.elites]),
+            **grids_to_arrays("curr", search.curr.problem),
+            **grids_to_arrays("best", search.best.problem),
         }
         # One assignment: an interrupt finds either this round or the one before, never half of one.
         self._now = header, arrays, len(self._records)
@@ -203,7 +195,7 @@ def load(path: str | os.PathLike[str], problem: QLossProblem | None = None) -> t
             )
         return expected, Begun(
             settings=settings,
-            search=_search(on_grids_of(problem, arrays), header, arrays),
+            search=_search(problem, header, arrays),
             start=arrays["start"],
             start_objective=header["start_objective"],
             start_time=header["start_time"],
@@ -211,7 +203,6 @@ def load(path: str | os.PathLike[str], problem: QLossProblem | None = None) -> t
             records=records,
             select=header["select"],
             accept=header["accept"],
-            closed=arrays.get("closed"),
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise DamagedCheckpoint(
@@ -224,11 +215,11 @@ def _fingerprint(problem: QLossProblem) -> str:
 
 
 def _search(problem: QLossProblem, header: dict[str, Any], arrays: dict[str, NDArray]) -> Search:
-    curr = problem.state(arrays["curr"])
-    best = curr if (arrays["best"] == arrays["curr"]).all() else problem.state(arrays["best"])
+    curr = on_levels_of(problem, "curr", arrays).state(arrays["curr"])
+    best = on_levels_of(problem, "best", arrays).state(arrays["best"])
     counters = {name: header["search"][name] for name in COUNTERS}
     elites = list(zip(header["elite_values"], arrays["elites"], strict=True))
-    return Search(curr=curr, best=best, elites=elites, sample_codes=arrays["sample_codes"], **counters)
+    return Search(curr=curr, best=best, elites=elites, **counters)
 
 
 @contextlib.contextmanager

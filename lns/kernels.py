@@ -153,36 +153,6 @@ def margins_sparse(indptr, indices, data, w, b, y, out):  # type: ignore[no-unty
         out[s] *= y[s]
 
 
-@njit(**FAST)
-def move(X, columns, changes, shift, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
-    """Move the margins by changes of some weights and a shift of the bias; return their Σ p_s L(m_s)."""
-    total = 0.0
-    for s0 in range(start, stop, BLOCK):
-        s1 = min(stop, s0 + BLOCK)
-        yb, mb, capb, pb = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1]
-        for j in range(len(columns)):
-            x, change = X[s0:s1, columns[j]], changes[j]
-            for s in range(len(mb)):
-                mb[s] += change * yb[s] * x[s]
-        for s in range(len(mb)):
-            mb[s] += shift * yb[s]
-            total += pb[s] * q_loss(mb[s], capb[s])
-    return total
-
-
-@njit(**FAST)
-def move_sparse(indptr, indices, data, columns, changes, y, m, cap, p):  # type: ignore[no-untyped-def]
-    """Move the margins in the rows that have the features; return the change of Σ p_s L(m_s)."""
-    total = 0.0
-    for j in range(len(columns)):
-        for k in range(indptr[columns[j]], indptr[columns[j] + 1]):
-            s = indices[k]
-            now = q_loss(m[s], cap[s])
-            m[s] += changes[j] * y[s] * data[k]
-            total += p[s] * (q_loss(m[s], cap[s]) - now)
-    return total
-
-
 @njit(inline="always", **FAST)
 def column_gain(x, d, y, m, cap, p, now):  # type: ignore[no-untyped-def]
     """Change of Σ p_s L when the weight of column x goes down by d, and up by d."""

@@ -61,11 +61,6 @@ def over_rows(task: Callable[[int, int], T], rows: int, width: int = 4) -> list[
     return [results[k] for k in range(len(chunks))]
 
 
-def mean_loss(m: NDArray, cap: NDArray, p: NDArray) -> float:
-    """Σ_s p_s L(m_s)."""
-    return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, cap, p, a, z), len(m))))
-
-
 def _losses_of_scores(
     scores: Callable[[slice], NDArray], vectors: tuple[NDArray, ...], start: int, stop: int
 ) -> NDArray:
@@ -100,23 +95,6 @@ class DenseMatrix:
         out = np.empty(self.shape[0])
         over_rows(lambda a, z: self._margins(self.X, w, b, y, out, a, z), *self.shape)
         return out
-
-    def move(
-        self,
-        columns: NDArray,
-        changes: NDArray,
-        shift: float,
-        loss: float,
-        y: NDArray,
-        m: NDArray,
-        cap: NDArray,
-        p: NDArray,
-    ) -> float:
-        """Change some weights and the bias, margins in place; return the new mean loss, given the old one."""
-        arrays = (self.X, columns, changes, shift, y, m, cap, p)
-        return float(
-            sum(over_rows(lambda a, z: kernels.move(*arrays, a, z), self.shape[0], len(columns) + 4))
-        )
 
     def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
         """Change of the mean loss for one level down and one level up of every weight: (N, 2)."""
@@ -221,23 +199,6 @@ class SparseMatrix:
         out = np.empty(self.shape[0])
         kernels.margins_sparse(*self._parts, w, b, y, out)
         return out
-
-    def move(
-        self,
-        columns: NDArray,
-        changes: NDArray,
-        shift: float,
-        loss: float,
-        y: NDArray,
-        m: NDArray,
-        cap: NDArray,
-        p: NDArray,
-    ) -> float:
-        change = kernels.move_sparse(*self._parts, columns, changes, y, m, cap, p)
-        if shift == 0.0:
-            return loss + float(change)  # only the rows that have these features were touched
-        m += shift * y
-        return mean_loss(m, cap, p)
 
     def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
         arrays = (*self._parts, step, y, m, cap, p)

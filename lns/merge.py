@@ -13,11 +13,11 @@ from lns.neighbourhood import fusion
 if TYPE_CHECKING:
     from lns.state import State
 
-MAX_FUSED = 6  # proposals whose 2^k combinations are all tried, in one matrix product
+MAX_COMBINED = 6  # proposals whose 2^k combinations are all tried, in one matrix product
 
 
 def merge(
-    state: State, proposals: NDArray[np.int32], fuse: bool = True
+    state: State, proposals: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], float, NDArray[np.float64]]:
     """The best combination of proposals by the true objective.
 
@@ -29,32 +29,18 @@ def merge(
     -------
     The best codes other than the current ones, their objective, and the objective of each proposal alone.
     """
-    alone = np.full(len(proposals), state.objective)
-    same: dict[bytes, list[int]] = {}  # a proposal made twice counts once
-    for k in np.lexsort(proposals.T[::-1]):
-        if (proposals[k] != state.codes).any():
-            same.setdefault(proposals[k].tobytes(), []).append(int(k))
-    numbers = list(same.values())
-    if not numbers:
+    different, place = np.unique(proposals, axis=0, return_inverse=True)
+    values = state.evaluate(different)
+    alone = values[place.ravel()]
+    moved = np.flatnonzero((different != state.codes).any(axis=1))
+    if not len(moved):
         return state.codes, state.objective, alone
-    different = proposals[[equal[0] for equal in numbers]]
-    if len(different) > MAX_FUSED or not fuse:  # each is judged on its own, and the best ones are kept
-        values = state.evaluate(different)
-        _tell(alone, numbers, values)
-        best = np.argsort(values, kind="stable")[: MAX_FUSED if fuse else 1]
-        if not fuse:
-            return different[best[0]], float(values[best[0]]), alone
-        different, numbers = different[best], [numbers[k] for k in best]
-    settings = unpack_bits(np.arange(1, 2 ** len(different)), len(different))
-    combined = fusion(state.codes, different).codes(state.codes, settings, state.problem.tops)
+    best = moved[np.argsort(values[moved], kind="stable")][:MAX_COMBINED]
+    if len(best) == 1:
+        return different[best[0]], float(values[best[0]]), alone
+    settings = unpack_bits(np.arange(1, 2 ** len(best)), len(best))
+    combined = fusion(state.codes, different[best]).codes(state.codes, settings, state.problem.tops)
     values = state.evaluate(combined)
-    _tell(alone, numbers, values[2 ** np.arange(len(different)) - 1])  # the settings of one bit
     values[(combined == state.codes).all(axis=1)] = np.inf
     first = int(np.argmin(values))
     return combined[first], float(values[first]), alone
-
-
-def _tell(alone: NDArray[np.float64], numbers: list[list[int]], values: NDArray[np.float64]) -> None:
-    """Write the value of each different proposal to all places where it was made."""
-    for equal, value in zip(numbers, values, strict=True):
-        alone[equal] = value

@@ -112,13 +112,18 @@ def rounding(
     levels: NDArray[np.float64],
     tops: NDArray[np.int32],
     weights: NDArray[np.integer],
+    rounded: NDArray[np.int32],
 ) -> Neighbourhood:
     """One bit for each weight: the level below or the one above where it would lie off the grid.
 
-    `start` are the bits of the nearer ones: the current codes need not be among the answers.
+    Where the codes `rounded` lie elsewhere, they take the place of the farther of the two. `start` are their
+    bits: the current codes need not be among the answers.
     """
     chosen = np.sort(weights).astype(np.intp)
+    wanted = rounded[chosen]
     below = np.clip(np.floor(levels[chosen]), 0, tops[chosen] - 1).astype(np.int32)
+    below = np.clip(below, wanted - 1, wanted)
+    below = np.clip(below, 0, tops[chosen] - 1)
     count = len(chosen)
     return Neighbourhood(
         chosen,
@@ -126,7 +131,7 @@ def rounding(
         below - codes[chosen],
         np.arange(count),
         np.ones(count, dtype=np.int32),
-        (levels[chosen] - below > 0.5).astype(np.int8),
+        (wanted > below).astype(np.int8),
     )
 
 

@@ -146,15 +146,14 @@ class QLossProblem:
     def find_grids(self) -> tuple[Grid, Grid]:
         """`grids`, worked out."""
         if self._weight_grid is None or self._bias_grid is None:
-            from lns.warm_start import automatic_grids
+            from lns.start import automatic_grids
 
-            weights, bias = automatic_grids(self)
-            return self._weight_grid or weights, self._bias_grid or bias
+            return automatic_grids(self)
         return self._weight_grid, self._bias_grid
 
     @property
     def warm_start(self) -> tuple[NDArray[np.float64], float]:
-        """Weights and bias of the continuous problem, found once; see `lns.warm_start`."""
+        """A minimum of the continuous problem within the given ranges, found once; see `lns.descent`."""
         return self._warm_start or self.find_warm_start()
 
     def find_warm_start(self, deadline: float = math.inf) -> tuple[NDArray[np.float64], float]:
@@ -163,21 +162,52 @@ class QLossProblem:
         One that was ended early is found anew, and so are automatic ranges: a hurried run leaves no trace in
         those that come after it.
         """
-        from lns.warm_start import continuous_path
+        from lns.descent import continuous_path
 
         if self._warm_start is None or self._cut_short:
             self._forget_grids()
-            self._warm_start = continuous_path(self, deadline=deadline)
+            self._warm_start = continuous_path(self, self.given_box(), deadline=deadline)
             self._cut_short = perf_counter() > deadline
         return self._warm_start
 
     @property
     def has_automatic_ranges(self) -> bool:
-        """Whether the grids follow from the warm start."""
+        """Whether some levels follow from the warm start."""
         return self._weight_grid is None or self._bias_grid is None
 
+    @property
+    def grid_follows(self) -> bool:
+        """Whether the levels of the weights are laid around whatever solution is found."""
+        return self._weight_grid is None
+
+    @property
+    def has_given_bias(self) -> bool:
+        """Whether the range of the bias was given."""
+        return self._bias_grid is not None
+
+    @property
+    def given_grids(self) -> tuple[Grid | None, Grid | None]:
+        """Levels of the weights and of the bias where their ranges were given."""
+        return self._weight_grid, self._bias_grid
+
+    def given_box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest weights and, last, bias that the given ranges allow."""
+        low, high = np.full(self.num_features + 1, -np.inf), np.full(self.num_features + 1, np.inf)
+        if self._weight_grid is not None:
+            low[:-1], high[:-1] = self._weight_grid.lo, self._weight_grid.hi
+        if self._bias_grid is not None:
+            low[-1], high[-1] = self._bias_grid.lo[0], self._bias_grid.hi[0]
+        return low, high
+
+    def on_levels(self, weights: Grid, bias: Grid) -> QLossProblem:
+        """The same problem, sharing its data, on these levels; which ranges were given stays known."""
+        other = copy(self)
+        other._forget_grids()
+        other.__dict__["grids"] = weights, bias
+        return other
+
     def on_grids(self, weights: Grid, bias: Grid) -> QLossProblem:
-        """The same problem, sharing its data, on these levels."""
+        """The same problem, sharing its data, with these levels as given ranges."""
         other = copy(self)
         other._weight_grid, other._bias_grid = weights, bias
         other._forget_grids()
@@ -214,6 +244,11 @@ class QLossProblem:
         """Weights and bias of codes (weights first, bias last; leading axes are kept)."""
         return self.weight_grid.values(codes[..., :-1]), self.bias_grid.values(codes[..., -1:])[..., 0]
 
+    def point(self, codes: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Weights and, last, the bias of codes."""
+        w, b = self.values(codes)
+        return np.append(w, b)
+
     def codes(self, w: ArrayLike, b: float) -> NDArray[np.int32]:
         """Nearest codes of weights and bias, bias last."""
         return np.append(self.weight_grid.codes(w), self.bias_grid.codes([b]))
@@ -235,13 +270,15 @@ class QLossProblem:
         w, b = self.check_solution(w, b)
         return self.mean_loss_at(w, b) + self.lam * float(w @ w)
 
-    def mean_loss_at(self, w: NDArray[np.float64], b: float) -> float:
-        """Weighted mean of the q-loss at weights and bias that were checked before."""
-        return self.mean_loss(self.matrix.margins(w, b, self.y))
+    def mean_loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
+        """Weighted mean of the q-loss, with q lowered by `shift`, at a point that was checked before."""
+        cap = np.square(1.0 - self.q + shift) if shift else self.cap
+        return self.mean_loss(self.matrix.margins(w, b, self.y), cap)
 
-    def mean_loss(self, m: NDArray[np.float64]) -> float:
-        """Weighted mean of the q-loss of margins m."""
-        return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, self.cap, self.share, a, z), len(m))))
+    def mean_loss(self, m: NDArray[np.float64], cap: NDArray[np.float64] | None = None) -> float:
+        """Weighted mean of the q-loss of margins m; `cap` is where it stops growing, by default `self.cap`."""
+        height = self.cap if cap is None else cap
+        return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, height, self.share, a, z), len(m))))
 
     def loss_and_gradient(
         self, w: NDArray[np.float64], b: float, shift: float = 0.0
@@ -253,6 +290,48 @@ class QLossProblem:
         gradient = np.append(self.matrix.transposed_dot(slope), slope.sum())
         return float(self.share @ np.square(u)), gradient
 
+    def second_order(
+        self,
+        w: NDArray[np.float64],
+        b: float,
+        columns: NDArray[np.intp],
+        shift: float = 0.0,
+        width: float = 0.0,
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Mean loss with q lowered by `shift`, and its gradient and Hessian in some weights (N is the bias).
+
+        With a `width` curvature is averaged over margins, see `lns.subproblem.curvature`; `shift` is 0 then.
+        """
+        from lns.subproblem import curvature
+
+        m = self.matrix.margins(w, b, self.y)
+        model = curvature(self, m, width, shift)
+        hessian, gradient = self.matrix.moments(columns, model.bend, model.slope * self.y)
+        return float(model.value.sum()), gradient, hessian
+
+    def step_gains(self, m: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Change of the mean loss from margins m by one step down and up of every weight and, last, the bias."""
+        gains, arrays = np.empty((len(steps), 2)), (self.y, m, self.cap, self.share)
+        gains[:-1] = self.matrix.step_gains(steps[:-1], *arrays)
+        parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), self.num_examples)
+        gains[-1] = np.sum(parts, axis=0)
+        return gains
+
+    def losses_near(
+        self,
+        m: NDArray[np.float64],
+        columns: NDArray[np.intp],
+        changes: NDArray[np.float64],
+        shifts: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Mean losses of candidates that differ from margins m by changes of some weights and of the bias.
+
+        Works over blocks of rows, without a margin matrix of full length: `changes` is (K, columns).
+        """
+        part = self.matrix.candidate_losses(columns, changes, shifts, (self.y, m, self.cap, self.share))
+        width = len(changes) * (len(columns) + 4)
+        return np.sum(over_rows(part, self.num_examples, width), axis=0)
+
     def squared_means(self) -> NDArray[np.float64]:
         """Weighted mean of the squares of every feature."""
         return self._squared_means
@@ -260,10 +339,6 @@ class QLossProblem:
     @cached_property
     def _squared_means(self) -> NDArray[np.float64]:
         return self.matrix.squared_column_means(self.share)
-
-    def best_targets(self, m: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The minimising t_s of each example: case I m ≥ 1: m; case II q < m < 1: 1; case III m ≤ q: m."""
-        return np.where((m >= 1) | (m <= self.q), m, 1.0)
 
     def best_target_codes(
         self, m: NDArray[np.float64], rows: slice | NDArray[np.integer] = slice(None)

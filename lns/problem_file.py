@@ -98,16 +98,18 @@ def _problem(values: dict[str, Any], arrays: dict[str, NDArray]) -> QLossProblem
     return problem
 
 
-def grids_to_arrays(problem: QLossProblem) -> dict[str, NDArray]:
-    """The levels that a search runs on."""
+def grids_to_arrays(name: str, problem: QLossProblem) -> dict[str, NDArray]:
+    """The levels that a solution of this name lies on."""
     weights, bias = problem.grids
-    return {"weight_lo": weights.lo, "weight_hi": weights.hi, "bias_lo": bias.lo, "bias_hi": bias.hi}
+    ends = {"weight_lo": weights.lo, "weight_hi": weights.hi, "bias_lo": bias.lo, "bias_hi": bias.hi}
+    return {f"{name}.{end}": array for end, array in ends.items()}
 
 
-def on_grids_of(problem: QLossProblem, arrays: dict[str, NDArray]) -> QLossProblem:
-    """The problem on the levels that a search ran on."""
+def on_levels_of(problem: QLossProblem, name: str, arrays: dict[str, NDArray]) -> QLossProblem:
+    """The problem on the levels that a solution of this name lies on."""
+    ends = {end: arrays[f"{name}.{end}"] for end in ("weight_lo", "weight_hi", "bias_lo", "bias_hi")}
     weights = Grid.make(
-        arrays["weight_lo"], arrays["weight_hi"], problem.weight_bits, problem.num_features, "weight_range"
+        ends["weight_lo"], ends["weight_hi"], problem.weight_bits, problem.num_features, "weight_range"
     )
-    bias = Grid.make(arrays["bias_lo"], arrays["bias_hi"], problem.bias_bits, 1, "bias_range")
-    return problem.on_grids(weights, bias)
+    bias = Grid.make(ends["bias_lo"], ends["bias_hi"], problem.bias_bits, 1, "bias_range")
+    return problem.on_levels(weights, bias)

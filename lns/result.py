@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from lns.grid import Grid
     from lns.rounds import Proposal
 
 
@@ -17,7 +18,6 @@ class NeighbourhoodRecord:
     """One neighbourhood of a round: what was chosen, its size, and what it brought on its own."""
 
     kind: str
-    coding: str
     background: str
     width: float
     heat: float
@@ -35,9 +35,9 @@ class NeighbourhoodRecord:
         """The record of a proposal."""
         choice = proposal.choice
         return cls(
-            choice.kind, choice.coding, choice.background, choice.width, choice.heat, choice.weights,
-            proposal.batch, proposal.num_variables, proposal.num_couplers, proposal.reads,
-            proposal.timings, proposal.chip, objective,
+            choice.kind, choice.background, choice.width, choice.heat, choice.weights, proposal.batch,
+            proposal.num_variables, proposal.num_couplers, proposal.reads, proposal.timings, proposal.chip,
+            objective,
         )  # fmt: skip
 
 
@@ -46,7 +46,6 @@ class RoundRecord:
     """One round: its neighbourhoods, its outcome, and where its time went."""
 
     round: int
-    episode: int
     rows: int
     outcome: str
     objective: float
@@ -77,7 +76,7 @@ class Result:
     start_time: float
     solver: str
     seed: int
-    closing_time: float = 0.0  # of the walk on all rows at the end, after rounds that looked at samples
+    grids: tuple[Grid, Grid] | None = None  # the levels of the weights and of the bias that `codes` belong to
 
     @property
     def accepted(self) -> int:
@@ -96,7 +95,7 @@ class Result:
 
     def times(self) -> dict[str, float]:
         """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
-        total: dict[str, float] = {"closing": self.closing_time} if self.closing_time else {}
+        total: dict[str, float] = {}
         for record in self.rounds:
             for name, value in (("select", record.select_time), ("merge", record.merge_time)):
                 total[name] = total.get(name, 0.0) + value

@@ -157,7 +157,7 @@ class RunWriter(Callbacks):
 
     def on_round(self, record: RoundRecord) -> None:
         about = {
-            "round": record.round, "episode": record.episode, "rows": record.rows, "outcome": record.outcome,
+            "round": record.round, "rows": record.rows, "outcome": record.outcome,
             "objective": record.objective, "best": record.best, "seconds": _short(record.seconds),
             "select": _short(record.select_time), "solve": _short(record.solve_time),
             "merge": _short(record.merge_time),

@@ -1,191 +1,156 @@
-"""Which weights, which coding, how much heat: neighbourhoods chosen by what has paid so far."""
+"""Which kind of neighbourhood comes next, and which weights it frees: by what has paid so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lns.accept import Outcome
-from lns.rounds import Choice, View
+from lns.errors import InvalidInput
+from lns.rounds import Choice
 
-Strategy = Callable[[View, int, np.random.Generator], NDArray[np.intp]]
-
-
-def random_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Any weights."""
-    return rng.choice(len(view.codes), size, replace=False)
-
-
-def promising_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Weights whose single-level moves cost least, with some luck."""
-    cost = view.gains().min(axis=1)
-    rank = np.empty(len(cost))
-    rank[np.argsort(cost, kind="stable")] = np.arange(len(cost))
-    return np.argsort(rank + rng.exponential(size, len(cost)), kind="stable")[:size]
+KINDS = ("walk", "window", "rounding", "fusion")  # those of the engine; "stored" is that of the paper
+FLOOR = 0.1  # share of the draws that every kind gets, whatever it has brought
+MEMORY = 0.7  # of what a kind has brought, from one of its rounds to the next
+WINDOW_BITS = 2
+WIDTHS = (0.0, 0.3)  # of margins over which the curvature of a window is averaged, in turn
 
 
-def correlated_weights(view: View, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A weight, those most correlated with it, those most correlated with them, and so on."""
-    chosen = [int(rng.integers(len(view.codes)))]
-    inside = set(chosen)
-    for i in chosen:  # grows while it is walked
-        for j in view.partner[i]:
-            if len(chosen) < size and int(j) not in inside:
-                inside.add(int(j))
-                chosen.append(int(j))
-    if len(chosen) < size:
-        rest = np.setdiff1d(np.arange(len(view.codes)), chosen)
-        chosen.extend(rng.choice(rest, size - len(chosen), replace=False).tolist())
-    return np.array(chosen[:size], dtype=np.intp)
+@dataclass(frozen=True)
+class View:
+    """What a selector may look at."""
 
-
-STRATEGIES: dict[str, Strategy] = {
-    "random": random_weights,
-    "gain": promising_weights,
-    "block": correlated_weights,
-}
-
-REWARDS = {Outcome.BEST: 8.0, Outcome.BETTER: 4.0, Outcome.ACCEPT: 1.0, Outcome.REJECT: 0.0}
+    codes: NDArray[np.int32]
+    tops: NDArray[np.int32]
+    partner: NDArray[np.integer]  # the most correlated weights of each weight, if they are known
+    others: list[NDArray[np.float64]]  # other good solutions: weights and, last, the bias
+    other_codes: list[NDArray[np.int32]]  # the same, on the present levels
 
 
 @dataclass
-class Roulette:
-    """Options drawn in proportion to their recent rewards, none of them ever below its floor."""
+class Wheel:
+    """Draws kinds by what they have brought per unit of work: each once at first, then in proportion."""
 
-    options: list
-    memory: float = 0.95
-    floor: float | NDArray[np.float64] = 0.2
-    scores: list[float] = field(default_factory=list)
+    kinds: Sequence[str]
+    rates: dict[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.scores = self.scores or [1.0] * len(self.options)
+    def draw(self, rng: np.random.Generator) -> str:
+        """The next kind."""
+        for kind in self.kinds:
+            if kind not in self.rates:
+                return kind
+        rates = np.array([self.rates[kind] for kind in self.kinds])
+        total = rates.sum()
+        share = rates / total if total > 0 else np.full(len(rates), 1.0 / len(rates))
+        share = FLOOR + (1.0 - FLOOR * len(rates)) * share
+        return str(rng.choice(list(self.kinds), p=share / share.sum()))
 
-    def draw(self, rng: np.random.Generator) -> int:
-        """The index of an option."""
-        scores = np.maximum(self.scores, self.floor)
-        return int(rng.choice(len(scores), p=scores / scores.sum()))
-
-    def reward(self, index: int, value: float) -> None:
-        """Remember what an option brought."""
-        self.scores[index] = self.memory * self.scores[index] + (1 - self.memory) * value
+    def reward(self, kind: str, rate: float) -> None:
+        """Remember what a round of a kind has brought."""
+        before = self.rates.get(kind)
+        self.rates[kind] = rate if before is None else MEMORY * before + (1 - MEMORY) * rate
 
 
-class AdaptiveSelector:
-    """Draws the kind of neighbourhood, its size and its heat by roulette.
+class Selector:
+    """Draws the kind of the next round, and its neighbourhoods.
 
     Parameters
     ----------
-    max_bits
-        Largest number of weight bits that a round may have; 0 for rounds of polish alone.
-    bits_per_weight
-        Weight bits that one weight needs.
-    max_examples
-        Largest number of examples with target bits.
-    background, coding
-        As in `Choice`.
-    relax
-        Whether some rounds take weights off the grid; their sub-QUBO then brings these back.
+    kinds
+        The kinds to draw from.
+    heats
+        Of walks, in turn.
+    max_bits, max_examples
+        Largest number of weight bits of a neighbourhood, and of examples with target bits.
+    background
+        As in `lns.rounds.Choice`.
     """
 
-    WINDOW_BITS = 2
-    HEATS = (0.5, 1.5, 3.0, 6.0)
-    FUSION_HEATS = (3.0, 6.0, 20.0)
-    FUSION_FLOOR = 3.0  # by what fusions are drawn at least: they pay on most data
-    RELAXED_SIZES = (32, 64, 128, 256)
-    RELAXED_HEAT = 0.5  # what was just rounded is to be settled, not shaken
-    WIDTHS = (0.0, 0.3, 1.0)
-    RELAXED_FIRST = 2.0  # relaxed rounds to others at first: where they pay they bring most
-    CAUTION = 0.25  # the width of relaxed rounds
-
-    # The wheels behind a choice of each coding, besides those behind all: only what was used is learnt about.
-    OWN: Mapping[str, tuple[str, ...]] = {
-        "window": ("size", "heat", "width", "batch", "relaxed"),
-        "stored": ("size", "heat", "width", "batch", "relaxed"),
-        "relaxed": ("relaxed size", "relaxed"),
-        "fusion": ("fusion heat", "width", "batch"),
-    }
-
     def __init__(
-        self,
-        num_codes: int,
-        *,
-        max_bits: int,
-        bits_per_weight: int,
-        max_examples: int,
-        background: str,
-        coding: str,
-        relax: bool = True,
+        self, kinds: Sequence[str], heats: Sequence[float], *, max_bits: int, max_examples: int, background: str
     ) -> None:
-        largest = min(num_codes, max_bits // bits_per_weight)
-        sizes = sorted({min(largest, size) for size in (4, 8, 16, 32, 64, largest)})
-        self.max_bits, self.max_examples = max_bits, max_examples
-        self.background, self.coding = background, coding
-        floors = np.append(np.full(len(STRATEGIES), Roulette.floor), self.FUSION_FLOOR)
-        self.wheels = {
-            "kind": Roulette([*STRATEGIES, "fusion"], floor=floors),
-            "size": Roulette(sizes),
-            "heat": Roulette(list(self.HEATS)),
-            "fusion heat": Roulette(list(self.FUSION_HEATS)),
-            "width": Roulette(list(self.WIDTHS)),
-            "batch": Roulette(["ambiguous", "random", "none"]),
-            "relaxed": Roulette([False, True], scores=[1.0, self.RELAXED_FIRST])
-            if relax and max_bits
-            else Roulette([False]),
-            "relaxed size": Roulette(sorted({min(num_codes, max_bits, size) for size in self.RELAXED_SIZES})),
-        }
-        self._drawn: list[dict[str, int]] = []
+        if max_bits < 1 and set(kinds) != {"walk"}:
+            raise InvalidInput(
+                f"A round needs room for at least one weight bit. Got max_bits = {max_bits}: give a larger one, "
+                "or a solver that takes larger sub-QUBOs."
+            )
+        self.max_bits, self.max_examples, self.background = max_bits, max_examples, background
+        self.heats, self.wheel = heats, Wheel(kinds)
+        self.walks = self.windows = 0  # how many there have been
 
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
-        """As many choices as asked for."""
-        self._drawn = [{name: wheel.draw(rng) for name, wheel in self.wheels.items()} for _ in range(count)]
-        choices = [self._choice(view, drawn, rng) for drawn in self._drawn]
-        self._drawn = [
-            {name: drawn[name] for name in ("kind", *self.OWN[choice.coding])}
-            for drawn, choice in zip(self._drawn, choices, strict=True)
-        ]
-        return choices
+        """As many choices as asked for, all of one kind: they run side by side."""
+        kind = self.wheel.draw(rng)
+        if kind == "fusion" and not self._differ(view):
+            self.wheel.reward("fusion", 0.0)
+            kind = self.wheel.kinds[0]
+        return [self._choice(kind, view, rng) for _ in range(count)]
 
-    def _choice(self, view: View, drawn: Mapping[str, int], rng: np.random.Generator) -> Choice:
-        option = {name: self.wheels[name].options[index] for name, index in drawn.items()}
-        kind, coding, other = option["kind"], self.coding, None
-        others = [elite for elite in view.elites if (elite != view.codes).any()]
-        if kind == "fusion" and others:
-            option["heat"] = option["fusion heat"]
-            other, coding = others[rng.integers(len(others))], "fusion"
-            weights = rng.permutation(np.flatnonzero(other != view.codes))[: self.max_bits]
+    def _choice(self, kind: str, view: View, rng: np.random.Generator) -> Choice:
+        if kind == "walk":
+            self.walks += 1
+            return Choice(kind, np.empty(0, dtype=np.intp), heat=self.heats[(self.walks - 1) % len(self.heats)])
+        other, width, examples = None, 0.0, self.max_examples
+        if kind == "fusion":
+            differ = self._differ(view)
+            k = differ[rng.integers(len(differ))]
+            other = view.others[k]
+            weights = rng.permutation(np.flatnonzero(view.other_codes[k] != view.codes))[: self.max_bits]
         else:
-            kind = "random" if kind == "fusion" else kind
-            if option["relaxed"]:
-                coding, option["size"], option["heat"] = "relaxed", option["relaxed size"], self.RELAXED_HEAT
-                option["width"], option["batch"] = self.CAUTION, "none"
-            weights = STRATEGIES[kind](view, option["size"], rng)
-        return Choice(
-            kind=kind,
-            weights=np.sort(weights),
-            coding=coding,
-            bits=self.WINDOW_BITS,
-            background=self.background,
-            width=option["width"],
-            batch=option["batch"],
-            examples=0 if option["batch"] == "none" else self.max_examples,
-            heat=option["heat"],
-            other=other,
-        )
+            depth = np.ceil(np.log2(view.tops + 1)).astype(int)
+            if kind == "rounding":
+                depth, examples = np.ones_like(depth), 0
+            elif kind == "window":
+                depth = np.minimum(depth, WINDOW_BITS)
+                width = WIDTHS[self.windows % len(WIDTHS)]
+                self.windows += 1
+            weights = connected_weights(view, depth, self.max_bits, rng)
+        return Choice(kind, np.sort(weights), self.background, width, examples, 0.0, other, self.max_bits)
 
-    def update(self, rewards: list[float]) -> None:
-        """Learn from the outcome of each choice of the last call."""
-        for drawn, reward in zip(self._drawn, rewards, strict=True):
-            for name, index in drawn.items():
-                self.wheels[name].reward(index, reward)
+    def _differ(self, view: View) -> list[int]:
+        return [k for k, codes in enumerate(view.other_codes) if (codes != view.codes).any()]
 
-    def state(self) -> dict[str, list[float]]:
+    def update(self, kind: str, gain: float, work: float) -> None:
+        """Learn what the neighbourhoods of the last round have brought, and what they cost."""
+        self.wheel.reward(kind, max(gain, 0.0) / max(work, 1.0))
+
+    def state(self) -> dict[str, float]:
         """What has been learnt, for checkpoints."""
-        return {name: list(wheel.scores) for name, wheel in self.wheels.items()}
+        return {"walks": self.walks, "windows": self.windows, **{f"rate {k}": v for k, v in self.wheel.rates.items()}}
 
-    def restore(self, state: Mapping[str, list[float]]) -> None:
+    def restore(self, state: Mapping[str, float]) -> None:
         """Go on with what had been learnt."""
-        for name, scores in state.items():
-            self.wheels[name].scores = list(scores)
+        self.walks, self.windows = int(state.get("walks", 0)), int(state.get("windows", 0))
+        self.wheel.rates = {
+            name.removeprefix("rate "): rate for name, rate in state.items() if name.startswith("rate ")
+        }
+
+
+def connected_weights(
+    view: View, depth: NDArray[np.integer], bits: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """A weight, those most correlated with it, those most correlated with them, and so on, while there is room.
+
+    Where correlations are not known, any weights. At least one, however many bits it has.
+    """
+    n = len(view.codes)
+    if depth.sum() <= bits:
+        return np.arange(n)
+    chosen, room = [int(rng.integers(n))], bits
+    room -= int(depth[chosen[0]])
+    inside = set(chosen)
+    for i in chosen:  # grows while it is walked
+        for j in map(int, view.partner[i]):
+            if j not in inside and depth[j] <= room:
+                inside.add(j)
+                chosen.append(j)
+                room -= int(depth[j])
+    if room > 0:
+        for j in map(int, rng.permutation(n)[: 4 * bits]):
+            if j not in inside and depth[j] <= room:
+                inside.add(j)
+                chosen.append(j)
+                room -= int(depth[j])
+    return np.array(chosen, dtype=np.intp)

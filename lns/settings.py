@@ -14,11 +14,16 @@ from lns.accept import Accept, make_accept
 from lns.engine import EngineParams
 from lns.errors import InvalidInput
 from lns.problem import QLossProblem
-from lns.select import AdaptiveSelector
+from lns.select import Selector
 from lns.solvers import Solver, make_solver
 
-BACKGROUNDS = ("curvature", "pairwise", "pinned")
-CODINGS = ("window", "stored")
+# What a run may be made of: all the engine has; rounds alone, with its own backgrounds and codings; or the
+# paper's rounds: stored bits, targets outside the batch held where they are.
+MODES: dict[str, tuple[str, ...] | None] = {
+    "default": None,
+    "rounds": ("window", "rounding", "fusion"),
+    "paper": ("stored",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +35,7 @@ class Settings:
     solver, solver_options, accept
         Names and options, or objects, which a file cannot keep.
     time_limit
-        The limit that the run was begun with: the length of opening walks follows from it.
+        The limit that the run was begun with: the length of walks follows from it.
 
     The others are as in `lns.solve`.
     """
@@ -38,9 +43,8 @@ class Settings:
     seed: int
     solver: Any
     solver_options: Mapping[str, Any] | None
+    mode: str
     accept: Any
-    background: str
-    coding: str
     max_bits: int
     examples: int
     time_limit: float | None
@@ -50,11 +54,8 @@ class Settings:
     params: EngineParams
 
     def __post_init__(self) -> None:
-        for name, known in (("background", BACKGROUNDS), ("coding", CODINGS)):
-            if getattr(self, name) not in known:
-                raise InvalidInput(
-                    f"Unknown {name} {getattr(self, name)!r}. Choose one of {', '.join(known)}."
-                )
+        if self.mode not in MODES:
+            raise InvalidInput(f"Unknown mode {self.mode!r}. Choose one of {', '.join(MODES)}.")
         for name in ("seed", "max_bits", "examples"):
             number = getattr(self, name)
             if not isinstance(number, (int, np.integer)) or number < 0:
@@ -68,19 +69,16 @@ class Settings:
         """The rule of acceptance, with an empty memory."""
         return make_accept(self.accept)
 
-    def make_selector(self, problem: QLossProblem, solver: Solver) -> AdaptiveSelector:
+    def make_selector(self, problem: QLossProblem, solver: Solver) -> Selector:
         """A selector whose rounds are sized to what the solver takes: weight bits first, then target bits."""
         most = getattr(solver, "max_variables", None) or 10**9
         max_bits = min(self.max_bits, most, getattr(solver, "max_weight_bits", None) or 10**9)
-        widest = max(problem.weight_bits, problem.bias_bits)
-        return AdaptiveSelector(
-            problem.num_features + 1,
+        return Selector(
+            MODES[self.mode] or self.params.kinds,
+            self.params.heats,
             max_bits=max_bits,
-            bits_per_weight=AdaptiveSelector.WINDOW_BITS if self.coding == "window" else widest,
             max_examples=min(self.examples, max(0, most - max_bits) // problem.target_bits),
-            background=self.background,
-            coding=self.coding,
-            relax=self.params.relax and self.background != "pinned",  # what is pinned stays
+            background="pinned" if self.mode == "paper" else "curvature",
         )
 
     @property

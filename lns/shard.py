@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from lns import subproblem
 from lns.datasets.dataset import Matrix
 from lns.datasets.files import labels_of, read_table
 from lns.datasets.labels import to_signs
@@ -30,10 +29,9 @@ from lns.errors import DataError, InvalidInput
 from lns.matrix import as_matrix
 from lns.memory import peak_memory_mb
 from lns.problem import QLossProblem, check_q
-from lns.state import State
 
 Source = str | os.PathLike[str] | Callable[[], tuple[Any, ArrayLike]]
-KEPT_STATES = 2  # where the search is, and where it may go
+KEPT_MARGINS = 2  # where the search is, and where it may go
 HASHED_AT_ONCE = 1 << 22  # numbers
 
 
@@ -80,7 +78,7 @@ class Shard:
     def __init__(self, source: Source) -> None:
         self.name = name_of(source)
         self._table = _read(source, self.name)
-        self._states: OrderedDict[bytes, State] = OrderedDict()
+        self._kept: OrderedDict[bytes, NDArray[np.float64]] = OrderedDict()
 
     # ---- joining the others: in this order -----------------------------------------------------------------
 
@@ -126,48 +124,33 @@ class Shard:
         matrix = as_matrix(table.X if scaling is None else scaling.apply(table.X))
         self.problem = QLossProblem.assemble(model, matrix, y, check_q(q, y), shares)
 
-    def set_model(self, model: Mapping[str, Any]) -> None:
-        """The model has changed: grids are known now."""
-        problem = self.problem
-        self.problem = QLossProblem.assemble(model, problem.matrix, problem.y, problem.q, problem.share)
-        self._states.clear()
-
-    # ---- sums at codes -------------------------------------------------------------------------------------
-
-    def loss(self, codes: NDArray[np.int32]) -> float:
-        """Σ p_s L(m_s)."""
-        return self._state(codes).loss
-
-    def losses(self, codes: NDArray[np.int32], candidates: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The same for many candidates, found from the margins at `codes`."""
-        return self._state(codes).losses(np.array(candidates))
-
-    def loss_gains(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Changes of `loss` by one level down and up of every weight and the bias."""
-        return self._state(codes).loss_gains()
-
-    def curvature(
-        self, codes: NDArray[np.int32], columns: NDArray[np.intp], width: float
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Value, gradient and Gram block of the curvature background in some weights."""
-        problem, m = self.problem, self._state(codes).margins
-        background = subproblem.curvature(problem, m, width)
-        second, first = problem.matrix.moments(
-            np.array(columns), background.bend, background.slope * problem.y
-        )
-        return float(background.value.sum()), first, second
-
     # ---- sums at any weights -------------------------------------------------------------------------------
 
-    def loss_at(self, w: NDArray[np.float64], b: float) -> float:
-        """Σ p_s L(m_s)."""
-        return self.problem.mean_loss_at(np.array(w), b)
+    def loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
+        """Σ p_s L(m_s), with q lowered by `shift`."""
+        return self.problem.mean_loss_at(np.array(w), b, shift)
 
     def loss_and_gradient(
         self, w: NDArray[np.float64], b: float, shift: float
     ) -> tuple[float, NDArray[np.float64]]:
-        """The same with q lowered by `shift`, and its gradient."""
+        """The same, and its gradient."""
         return self.problem.loss_and_gradient(np.array(w), b, shift)
+
+    def second_order(
+        self, w: NDArray[np.float64], b: float, columns: NDArray[np.intp], shift: float, width: float
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """The same, its gradient and its Hessian in some weights."""
+        return self.problem.second_order(np.array(w), b, np.array(columns), shift, width)
+
+    def losses_near(
+        self, w: NDArray[np.float64], b: float, columns: NDArray[np.intp], changes: NDArray, shifts: NDArray
+    ) -> NDArray[np.float64]:
+        """Σ p_s L of candidates that differ from (w, b) in some weights and in the bias."""
+        return self.problem.losses_near(self._margins(w, b), *(np.array(one) for one in (columns, changes, shifts)))
+
+    def step_gains(self, w: NDArray[np.float64], b: float, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Changes of the loss by one step down and up of every weight and the bias."""
+        return self.problem.step_gains(self._margins(w, b), np.array(steps))
 
     def squared_means(self) -> NDArray[np.float64]:
         """Σ p_s x_si² for every feature."""
@@ -192,15 +175,15 @@ class Shard:
         """The most memory that the process of this shard has had."""
         return peak_memory_mb()
 
-    def _state(self, codes: NDArray[np.int32]) -> State:
-        """The state at these codes; always built anew from them, so that it has no history."""
-        key = codes.tobytes()
-        if key not in self._states:
-            self._states[key] = self.problem.state(np.array(codes))
-            if len(self._states) > KEPT_STATES:
-                self._states.popitem(last=False)
-        self._states.move_to_end(key)
-        return self._states[key]
+    def _margins(self, w: NDArray[np.float64], b: float) -> NDArray[np.float64]:
+        """Margins at a point, computed anew from it, so that they have no history; the last are kept."""
+        key = np.append(w, b).tobytes()
+        if key not in self._kept:
+            self._kept[key] = self.problem.margins(np.array(w), b)
+            if len(self._kept) > KEPT_MARGINS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
 
 
 def name_of(source: Source) -> str:

@@ -20,11 +20,10 @@ from scipy import sparse
 
 from lns.datasets.scaling import Scaling, scaling_between
 from lns.errors import DataError, InvalidInput
-from lns.grid import Grid
 from lns.matrix import as_matrix
 from lns.problem import PARAMETERS, QLossProblem, Range, check_q, check_sample_weight
 from lns.shard import Outline, Source
-from lns.state import State, check_codes
+from lns.state import State
 
 MAX_SAMPLE_ROWS = 262_144
 GATHERED = ("matrix", "y", "q", "cap", "share")  # attributes of a problem that are as long as the data
@@ -161,8 +160,19 @@ class ShardedProblem(QLossProblem):
             return tuple(_sum(part) for part in zip(*answers, strict=True))
         return _sum(answers)
 
-    def mean_loss_at(self, w: NDArray[np.float64], b: float) -> float:
-        return float(self.add_up("loss_at", w, b))
+    def mean_loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
+        return float(self.add_up("loss_at", w, b, shift))
+
+    def second_order(
+        self,
+        w: NDArray[np.float64],
+        b: float,
+        columns: NDArray[np.intp],
+        shift: float = 0.0,
+        width: float = 0.0,
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        loss, gradient, hessian = self.add_up("second_order", w, b, columns, shift, width)
+        return loss, gradient, hessian
 
     def loss_and_gradient(
         self, w: NDArray[np.float64], b: float, shift: float = 0.0
@@ -184,14 +194,6 @@ class ShardedProblem(QLossProblem):
         if codes is None:
             codes = self.codes(np.zeros(self.num_features), 0.0)
         return ShardedState(self, codes)
-
-    @cached_property
-    def grids(self) -> tuple[Grid, Grid]:
-        """Grids of the weights and of the bias; the shards are told once they are known."""
-        found = self.find_grids()
-        model = {**self.model(), "grids": found}
-        self._shards.setup("set_model", [(model,)] * len(self._ends))
-        return found
 
     # ---- examples ------------------------------------------------------------------------------------------
 
@@ -263,9 +265,8 @@ class ShardedState(State):
     problem: ShardedProblem
 
     def refresh(self) -> None:
-        self.problem.grids  # noqa: B018 (the shards know them before they are asked)
         w = self.weights
-        self.loss = float(self.problem.add_up("loss", self.codes))
+        self.loss = self.problem.mean_loss_at(w, self.bias)
         self.objective = self.loss + self.problem.lam * float(w @ w)
 
     @property
@@ -273,30 +274,12 @@ class ShardedState(State):
         """Margins of all examples, gathered."""
         return self.problem.margins(self.weights, self.bias)
 
-    def copy(self) -> ShardedState:
-        other = object.__new__(ShardedState)
-        other.__dict__.update(self.__dict__, codes=self.codes.copy())
-        return other
-
-    def apply(self, codes: ArrayLike) -> None:
-        self.codes = check_codes(self.problem, codes)
-        self.refresh()
-
     def loss_gains(self) -> NDArray[np.float64]:
-        return np.asarray(self.problem.add_up("loss_gains", self.codes))
+        return np.asarray(self.problem.add_up("step_gains", self.weights, self.bias, self.problem.steps))
 
     def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
-        return np.asarray(self.problem.add_up("losses", self.codes, candidates))
-
-    def curvature(
-        self, columns: NDArray[np.intp], width: float = 0.0
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Value, gradient and Gram block in some weights (N is the bias) of the curvature background.
-
-        The loss of all examples to second order in changes of these weights, see `lns.subproblem.curvature`.
-        """
-        value, first, second = self.problem.add_up("curvature", self.codes, np.asarray(columns), width)
-        return value, first, second
+        changed, changes, shifts = self.changes(candidates)
+        return np.asarray(self.problem.add_up("losses_near", self.weights, self.bias, changed, changes, shifts))
 
 
 def _common_columns(outlines: Sequence[Outline]) -> tuple[int, int | None]:

@@ -1,4 +1,4 @@
-"""The mutable state of a search: codes, their margins and their objective."""
+"""Where a search stands: codes, their margins and their objective."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lns import kernels
-from lns.errors import EnergyMismatchError, InvalidInput
-from lns.matrix import over_rows
+from lns.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 class State:
     """Codes of all weights and the bias, with the margins and the objective they imply.
 
-    Changing k weights costs O(S k). The data itself stays in the problem; a state adds one vector of
-    length S.
+    The data itself stays in the problem; a state adds one vector of length S.
 
     Parameters
     ----------
@@ -51,24 +48,10 @@ class State:
         self.loss = self.problem.mean_loss(self.margins)
         self.objective = self.loss + self.problem.lam * float(w @ w)
 
-    def copy(self) -> State:
-        """An independent copy (of the vectors, not of the data)."""
-        other = object.__new__(State)
-        other.problem, other.codes = self.problem, self.codes.copy()
-        other.margins, other.loss, other.objective = self.margins.copy(), self.loss, self.objective
-        return other
-
-    def apply(self, codes: ArrayLike) -> None:
-        """Go to new codes; costs one pass over the column of each changed weight."""
-        new = check_codes(self.problem, codes)
-        problem = self.problem
-        (w_old, b_old), (w_new, b_new) = problem.values(self.codes), problem.values(new)
-        changed = np.flatnonzero(new[:-1] != self.codes[:-1])
-        vectors = (problem.y, self.margins, problem.cap, problem.share)
-        change, shift = (w_new - w_old)[changed], float(b_new - b_old)
-        self.loss = problem.matrix.move(changed, change, shift, self.loss, *vectors)
-        self.objective = self.loss + problem.lam * float(w_new @ w_new)
-        self.codes = new
+    @property
+    def point(self) -> NDArray[np.float64]:
+        """Weights and, last, the bias."""
+        return np.append(self.weights, self.bias)
 
     def gains(self) -> NDArray[np.float64]:
         """Exact change of the objective by one level down and up of every weight and the bias: (N + 1, 2).
@@ -85,13 +68,7 @@ class State:
 
     def loss_gains(self) -> NDArray[np.float64]:
         """Change of the mean loss alone by these moves, as if the grid went on: (N + 1, 2)."""
-        problem, steps = self.problem, self.problem.steps
-        gains = np.empty((len(self.codes), 2))
-        arrays = (problem.y, self.margins, problem.cap, problem.share)
-        gains[:-1] = problem.matrix.step_gains(steps[:-1], *arrays)
-        parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), problem.num_examples)
-        gains[-1] = np.sum(parts, axis=0)
-        return gains
+        return self.problem.step_gains(self.margins, self.problem.steps)
 
     def evaluate(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         """Objectives of many codes at once, shape (K, N + 1) -> (K,)."""
@@ -111,25 +88,16 @@ class State:
         return self.losses(candidates) + problem.lam * np.square(w).sum(axis=1)
 
     def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Mean losses of many codes on the grid.
+        """Mean losses of many codes on the grid."""
+        return self.problem.losses_near(self.margins, *self.changes(candidates))
 
-        Works on the weights in which some candidate differs from this state, over blocks of rows, without a
-        margin matrix of full length.
-        """
-        problem = self.problem
-        w, b = problem.values(candidates)
+    def changes(
+        self, candidates: NDArray[np.integer]
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+        """Weights in which some candidate differs from this state, by how much each does, and the biases."""
+        w, b = self.problem.values(candidates)
         changed = np.flatnonzero((candidates[:, :-1] != self.codes[:-1]).any(axis=0))
-        vectors = (problem.y, self.margins, problem.cap, problem.share)
-        change = (w - self.weights)[:, changed]
-        part = problem.matrix.candidate_losses(changed, change, b - self.bias, vectors)
-        width = len(candidates) * (len(changed) + 4)
-        return np.sum(over_rows(part, problem.num_examples, width), axis=0)
-
-    def check(self, tolerance: float = 1e-9) -> None:
-        """Raise `EnergyMismatchError` if the objective differs from its recomputation."""
-        expected = self.problem.objective(self.weights, self.bias)
-        if abs(expected - self.objective) > tolerance * max(1.0, abs(expected)):
-            raise EnergyMismatchError(expected, self.objective, "the search state")
+        return changed, (w - self.weights)[:, changed], b - self.bias
 
 
 def check_codes(problem: QLossProblem, codes: ArrayLike) -> NDArray[np.int32]:

@@ -104,16 +104,17 @@ def pinned(problem: QLossProblem, m: NDArray, target_codes: NDArray[np.integer] 
     return Background(p * (gap**2 + problem.cap * below), 2 * p * gap, 2 * p)
 
 
-def curvature(problem: QLossProblem, m: NDArray, width: float = 0.0) -> Background:
+def curvature(problem: QLossProblem, m: NDArray, width: float = 0.0, shift: float = 0.0) -> Background:
     """The collapsed loss to second order, its derivatives smoothed over a Gaussian of margins of this width.
 
     With u = 1 - m the loss is u² for 0 < u < 1 - q and constant outside. Smoothing by σ gives, in closed
     form, the expected slope -2 E[u; 0 < u < 1 - q] and its derivative, which is negative around m = q: the
-    model then knows that giving an example up can pay. Width 0 is exact wherever no case changes.
+    model then knows that giving an example up can pay. Width 0 is exact wherever no case changes; only then
+    q may be lowered by a `shift`.
     """
-    p, u, top = problem.share, 1.0 - m, 1.0 - problem.q
+    p, u, top = problem.share, 1.0 - m, 1.0 - problem.q + shift
     inside = (u > 0) & (u < top)
-    value = p * np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
+    value = p * np.square(np.clip(u, 0.0, top))
     slope, bend = np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0)
     if width > 0:
         near, edge = near_an_edge(problem, u, width)

@@ -24,7 +24,7 @@ from lns.choose_q import error_costs
 from lns.errors import InvalidInput
 from lns.flip_rates import FlipRates, check_rates, estimate_flip_rates
 from lns.problem import QLossProblem
-from lns.rounds import Part, seconds_to_begin, time_until
+from lns.rounds import COLD, Part, time_until
 
 if TYPE_CHECKING:
     from lns.result import Result
@@ -119,6 +119,8 @@ def settle(
     if not 0 < share < 1:
         raise InvalidInput(f"share must lie between 0 and 1. Got {share}.")
     began, rates = perf_counter(), check_rates(rates)
+    if result.grids is not None and problem.grid_follows:
+        problem = problem.on_levels(*result.grids)
     if not np.array_equal(problem.values(result.codes)[0], result.weights):
         raise InvalidInput("The result is of another problem, or of the same one on other levels.")
     valley, reason = _Valley(problem, rates, share, result.codes), result.stop_reason
@@ -190,17 +192,18 @@ def _walk_along(valley: _Valley, rates: FlipRates, seed: int, deadline: float) -
     """
     few, codes = _sample(valley.problem, WALK_ROWS, seed), valley.lowest.codes
     costs = np.where(few.y < 0, *error_costs(rates))
-    begin = seconds_to_begin(valley.problem, few.num_examples)
 
     def is_time() -> bool:
-        return perf_counter() + begin < deadline
+        return perf_counter() < deadline
 
     def is_tied_after_walk(tilt: float) -> bool:
         nonlocal codes
         weights = few.share * (1 + tilt * (costs - 1))
         tilted = QLossProblem.assemble(few.model(), few.matrix, few.y, few.q, weights / weights.sum())
-        part, level = Part(tilted, codes, few.num_examples, seed), valley.lowest.objective
-        codes = part.polish(codes, HEAT, level, MOVES * len(codes), seed, time_until(deadline))
+        walker = Part(tilted, few.num_examples, seed, *tilted.values(codes)).walker
+        unit = valley.lowest.objective / few.num_examples
+        moves = MOVES * len(codes)
+        codes = walker.walk(tilted, codes, HEAT * unit, COLD * unit, moves, seed, time_until(deadline))
         return valley.meet(codes)
 
     tilt = FIRST_TILT

@@ -25,7 +25,7 @@ from lns.backends.cluster import Cluster, ClusterLost
 from lns.backends.local import LocalBackend
 from lns.backends.ray_worker import Parcel, run_task
 from lns.errors import ClusterWarning, InvalidInput
-from lns.rounds import Part, Proposal, Task, Turns, propose, time_until
+from lns.rounds import Part, Proposal, Task, Turns, propose, time_until, work_of
 from lns.solvers import Solver
 
 ATTEMPTS = 4  # on the cluster; after that this process runs the task itself
@@ -62,7 +62,7 @@ class RayBackend:
         except Exception as error:
             raise InvalidInput(f"The solver cannot be sent to the workers of a cluster: {error}") from error
         self.longest: dict[str, float] = {}  # seconds that a worker was busy with a task, by kind
-        self._part: Part | None = None
+        self._parcels: dict[int, tuple[Part, Parcel]] = {}  # one for each size of sample
         self._told = False
         self._local: LocalBackend | None = None
         self.cluster = Cluster(address, workers)
@@ -109,14 +109,14 @@ class RayBackend:
 
     def parcel(self, part: Part) -> Parcel:
         """The part in the object store: put there when it is new."""
-        if part is not self._part:
+        if part.rows not in self._parcels or self._parcels[part.rows][0] is not part:
             self.cluster.check()
-            self._parcel, self._part = Parcel.put(part), part
-        return self._parcel
+            self._parcels[part.rows] = part, Parcel.put(part)
+        return self._parcels[part.rows][1]
 
-    def forget_parcel(self) -> None:
-        """Put the part into the store once more when it is needed."""
-        self._part = None
+    def forget_parcels(self) -> None:
+        """Put parts into the store once more when they are needed."""
+        self._parcels.clear()
 
     def tell_full(self, error: Exception) -> None:
         """Say once that the data of rounds finds no room."""
@@ -130,7 +130,7 @@ class RayBackend:
     def _go_on_alone(self, why: str, round: Round) -> dict[int, Proposal]:
         """Without the cluster: what is left of the round, and all rounds to come, in this process."""
         _warn(f"{why}. The run goes on in this process.")
-        self._part = None
+        self._parcels.clear()
         self.cluster.close(lost=True)
         self._local = LocalBackend(self.solver)
         left = [k for k in range(len(round.tasks)) if k not in round.found]
@@ -224,12 +224,13 @@ class Round:
                 answer = _open(ref)
             except RayError as error:  # the worker, its node or its data was lost, not the task itself
                 if isinstance(error, ObjectLostError):
-                    self.backend.forget_parcel()
+                    self.backend.forget_parcels()
                 self._again(k)
                 continue
-            codes, batch, variables, couplers, reads, timings, chip = pickle.loads(answer)
+            *found, point = pickle.loads(answer)
             choice, moved = self.tasks[k].choice, len(self._work[k]) + len(answer)
-            self._keep(k, Proposal(codes, choice, batch, variables, couplers, reads, timings, chip, 0, moved))
+            codes, *others = found
+            self._keep(k, Proposal(codes, choice, *others, point=point, moved_bytes=moved))
 
     def _keep(self, k: int, proposal: Proposal) -> None:
         self.found[k] = replace(proposal, retries=self.retries[k])
@@ -261,7 +262,7 @@ class Round:
                     self._waiting.appendleft(k)
 
     def _patience(self, task: Task) -> float:
-        expected = task.polish_moves * self.part.working.seconds_per_move
+        expected = 1e-9 * work_of(self.part, task)
         return max(PATIENCE, SLOWER * max(expected, self.backend.longest.get(task.choice.kind, 0.0)))
 
     def _run_here(self, k: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
@@ -33,17 +34,20 @@ class Parcel:
         return cls(f"{os.getpid()}.{next(_count)}", [ray.put(value)])
 
 
-#: What this worker has opened last, by kind: keeping one of each keeps older data from filling the store.
-_opened: dict[str, tuple[str, Any]] = {}
+#: What this worker has opened, by name: two samples and a solver; more would fill the store with older data.
+_opened: OrderedDict[str, Any] = OrderedDict()
+KEPT = 4
 
 
-def opened(kind: str, parcel: Parcel) -> Any:
+def opened(parcel: Parcel) -> Any:
     """The contents of a parcel; arrays are read in place and cannot be changed."""
-    if kind not in _opened or _opened[kind][0] != parcel.name:
-        _opened.pop(kind, None)
+    if parcel.name not in _opened:
+        while len(_opened) >= KEPT:
+            _opened.popitem(last=False)
         value = ray.get(parcel.inside[0])
-        _opened[kind] = parcel.name, pickle.loads(value) if isinstance(value, bytes) else value
-    return _opened[kind][1]
+        _opened[parcel.name] = pickle.loads(value) if isinstance(value, bytes) else value
+    _opened.move_to_end(parcel.name)
+    return _opened[parcel.name]
 
 
 @cache
@@ -60,9 +64,9 @@ def run_task(part: Parcel, solver: Parcel, work: bytes, seconds: float) -> bytes
     `seconds` are left of its time: clocks of different machines do not agree on more than that.
     """
     used = time_until(perf_counter() + seconds)
-    the_part: Part = opened("part", part)
-    the_solver: Solver = opened("solver", solver)
+    the_part: Part = opened(part)
+    the_solver: Solver = opened(solver)
     use_one_core()
     found = propose(the_part, the_solver, pickle.loads(work), used)
     sizes = found.num_variables, found.num_couplers, found.reads
-    return pickle.dumps((found.codes, found.batch, *sizes, found.timings, found.chip))
+    return pickle.dumps((found.codes, found.batch, *sizes, found.timings, found.chip, found.point))

@@ -44,18 +44,6 @@ SYNTHETIC = {
 
 ABLATIONS: dict[str, dict[str, Any]] = {
     "engine": {},
-    "no QUBO rounds": {"max_bits": 0},
-    "no relaxed rounds": {"params": EngineParams(relax=False)},
-    "no windows (stored bits)": {"coding": "stored"},
-    "pinned background": {"background": "pinned"},
-    "pairwise background": {"background": "pairwise", "max_bits": 16},
-    "no target bits": {"examples": 0},
-    "no merge": {"params": EngineParams(fuse=False)},
-    "greedy acceptance": {"accept": "greedy"},
-    "no polish": {"params": EngineParams(polish=0)},
-    "no opening walk": {"params": EngineParams(opening=0)},
-    "polish alone": {"max_bits": 0, "params": EngineParams(opening=0)},
-    "solver sa": {"solver": "sa"},
 }
 
 

@@ -94,7 +94,7 @@ def _run(problem: lns.QLossProblem, workers: int, args: argparse.Namespace) -> d
         backend=args.backend,
         workers=workers,
         solver_options={"num_restarts": args.restarts},
-        params=EngineParams(neighbourhoods=args.neighbourhoods, opening=OPENING),
+        params=EngineParams(neighbourhoods=args.neighbourhoods, walk_moves=OPENING),
     )
     return {"workers": workers, "objective": result.objective, **costs(result.rounds, workers)}
 

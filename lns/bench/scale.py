@@ -51,7 +51,7 @@ def measure(rows: int, seconds: float) -> dict[str, float]:
     X, y = make_data(rows)
     problem = QLossProblem(X, y)
     # The most that a round can cost; the walks that open take the rest of the time and are kept short here.
-    at_most = EngineParams(sample_rows=EngineParams.most_rows, opening=20)
+    at_most = EngineParams(kinds=("window", "rounding"))
     largest = solve(problem, max_rounds=6, time_limit=None, params=at_most)
     result = solve(problem, time_limit=seconds)
     target = result.objective * (1 + WITHIN)

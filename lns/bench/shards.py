@@ -40,7 +40,7 @@ def measure(count: int, rows: int | None, max_rounds: int, data_dir: str | None)
                     problem,
                     time_limit=None,
                     max_rounds=max_rounds,
-                    params=EngineParams(opening=OPENING, patience=3),
+                    params=EngineParams(walk_moves=OPENING),
                 )
                 processes = family()
     data_mb = problem.num_examples * problem.num_features * 4 / 2**20

@@ -22,12 +22,12 @@ from lns.paper.units import Unit
 OF_ALL = (
     "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "flip_rates.py",
     "grid.py", "kernels.py", "matrix.py", "paper/folds.py", "paper/scores.py", "paper/units.py", "problem.py",
-    "state.py", "warm_start.py",
+    "quick_fit.py", "state.py",
 )  # fmt: skip
 OF_SEARCH = (
     *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
-    "paper/paths.py", "paper/qloss.py", "relax.py", "rounds.py", "select.py", "settings.py", "solvers",
-    "stop.py", "subproblem.py", "working_set.py",
+    "descent.py", "paper/paths.py", "paper/qloss.py", "rounding.py", "rounds.py", "select.py", "settings.py",
+    "solvers", "start.py", "stop.py", "subproblem.py", "walk.py",
 )  # fmt: skip
 OF_RIVALS = (*OF_ALL, "model.py", "paper/rivals")
 OF_RATES = (*OF_ALL, "paper/protocols.py")

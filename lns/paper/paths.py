@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from lns.cross_fit import NEVER
 from lns.problem import QLossProblem
-from lns.warm_start import minimise, whitening
+from lns.quick_fit import minimise, whitening
 
 Solution = tuple[NDArray[np.float64], float]
 # q of both classes along the path, from nearly convex to 0; a pair raises q of the positives further.

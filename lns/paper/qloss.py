@@ -13,9 +13,11 @@ from lns.paper.folds import Part
 from lns.paper.paths import Paths, Solution
 from lns.paper.plans import PER_WEIGHT, Plan, QSetting, width_of
 from lns.problem import QLossProblem
-from lns.warm_start import PATH_ROWS, grids_around, minimise
+from lns.quick_fit import minimise
+from lns.start import grids_around
 
 LAST_ITERATIONS = 60
+PATH_ROWS = 50_000  # of the path; its last step is on all rows
 BIAS_BITS, LOWEST = 5, -20  # of coarse grids: from 20 half steps below zero to 11 above
 
 
@@ -42,7 +44,7 @@ def train(part: Part, setting: QSetting, plan: Plan, seed: int) -> tuple[QLossPr
     rounds = plan.rounds if setting.searched else 0
     result = solve(
         problem, time_limit=None, max_rounds=rounds, initial=start, seed=seed, workers=1,
-        params=EngineParams(polish=plan.polish, opening=plan.opening, walks=plan.walks, heats=plan.heats),
+        params=EngineParams(walk_moves=plan.opening, heats=plan.heats),
     )  # fmt: skip
     return problem, (result.weights, result.bias)
 

@@ -23,7 +23,7 @@ from lns.result import RoundRecord
 CASES = (("long-servedio", 20, "zero:1", -0.6), ("mease-wyner", 20, "zero:24", -0.3))
 LAM, STEPS, ROUNDS = 0.000126, 60, 150
 # One neighbourhood a round, nothing around it: there is a way to look at before the end is reached.
-SMALL_STEPS = EngineParams(opening=0, polish=0, neighbourhoods=1)
+SMALL_STEPS = EngineParams(kinds=("window", "fusion"), neighbourhoods=1)
 
 
 class _Solutions(Callbacks):

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from lns.matrix import Matrix, as_matrix, over_rows
 from lns.model import LinearModel
 from lns.paper.rivals.losses import Floats, Loss, logistic, smoothed_hinge
-from lns.warm_start import MAX_WHITENED, rounding
+from lns.quick_fit import MAX_WHITENED, rounding
 
 CONTEST_ROWS = 5_000  # more rows than that hardly change which start is best
 ITERATIONS = 400

@@ -1,4 +1,4 @@
-"""A compact copy of (some of) the examples for the searches that try thousands of single moves.
+"""Walks: simulated annealing of the weights, one or two at a time, on a compact copy of the examples.
 
 Labels and sample weights are folded into the data, everything is single precision, and each column is stored
 densely or as a list of its non-zero entries, whichever is faster to walk; of a column whose entries are all
@@ -8,12 +8,7 @@ alike (a yes or no, a category) only where they are. With r_s = √c_s the array
 
 so that the loss of an example is min(max(u_s, 0)², top_s) and a change d of weight i moves u by -d z_i.
 
-Most examples are far beyond the edges of the loss, u = 0 and u² = top: they are right, or given up, and stay
-so for a while. Where that saves enough a walk leaves them out. It goes in segments, and before each of them
-looks at all examples: those that could come to an edge, judged by how far they have moved before, take part
-in the next one. A segment after which the account does not balance is taken back.
-
-What comes out of a search here is a proposal: its objective is always taken from the problem itself.
+What comes out of a walk is a proposal: its objective is always taken from the problem itself.
 """
 
 from __future__ import annotations
@@ -24,32 +19,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy import sparse
 
+from lns.descent import NEWTON_FEATURES
 from lns.kernels import FAST
+from lns.matrix import SparseMatrix
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 PARTNERS = 6  # correlated weights remembered for each weight
+PAIRS = 0.3  # share of the moves in which a partner moves along
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
 
 # Work is measured in what takes about a nanosecond: counted, not timed, so that walks can be repeated.
 DENSE_ENTRY, SPARSE_ENTRY, ALIKE_ENTRY, ATTEMPT = 0.25, 1.1, 0.55, 110.0
 MOST_KINDS = 8  # of examples (label, weight and top) up to which columns of entries all alike are worth while
-SHORTEST_SEGMENT, LONGEST_SEGMENT = 2e6, 1e8
-SEGMENT = 40  # times the work of looking at all examples
-FIRST_SEGMENT = 0.3  # of the others: nothing is known yet of how far examples move
-
-# An example takes part if it is nearer to an edge than so many times what it has moved in a segment. To leave
-# out one that comes in from where its loss is zero is a mistake, one that was given up a missed chance.
-REACH_FROM_ZERO, REACH_FROM_TOP = 4.0, 2.0
-MEMORY = 0.7  # of the move of an example, from segment to segment
-LEAST_MOVE = 0.3  # of the mean move that every example is trusted to make
-WORTH_LEAVING_OUT = 350.0  # work that has to be saved by it in a look at a column
-ALL_ABOVE = 0.6  # share of examples from which all take part
-FEW = 500  # examples that are copied all the same: so the small rounds before a run compile all loops
-BALANCE = 3e-7  # of the objective: what single precision may be out by
-LATE = 0.1  # share of its time by which a walk may be late before it hurries
+SEGMENTS = 60  # of a walk, at most: between them steps adapt and the clock is looked at
+LEAST_SEGMENT = 10  # looks at all examples that a segment has to be worth
 
 # A weight that takes every step it is offered says little at this temperature: it is drawn less often, but at
 # least so often in comparison with one that takes none.
@@ -85,23 +72,99 @@ class Columns(NamedTuple):
         return np.where(self.slot >= 0, DENSE_ENTRY * rows, each * entries)
 
 
-class WorkingSet:
-    """Columns of a problem in single precision, signs and sample weights folded in."""
+class Walker:
+    """Walks on the examples of a problem, on whatever levels.
 
-    def __init__(self, problem: QLossProblem) -> None:
-        self.problem = problem
-        rows, n = problem.matrix.shape
+    Parameters
+    ----------
+    problem
+        The examples; its levels play no part.
+    partner, ratio
+        Which weights can make up for each other, see `partners`.
+    """
+
+    def __init__(
+        self, problem: QLossProblem, partner: NDArray[np.intp], ratio: NDArray[np.float64]
+    ) -> None:
+        rows = problem.num_examples
         root = np.sqrt(problem.share * rows)
         self.root = root.astype(np.float32)
         self.top = (np.square(root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
         sign = (root * problem.y).astype(np.float32)
-        kind, kinds = kinds_of(sign, self.top)
-        slot = np.full(n + 1, -1, dtype=np.int64)
-        alike = np.zeros(n + 1, dtype=np.float32)
-        cuts = np.zeros((n + 1, kinds.shape[1] + 1), dtype=np.int64)
-        indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
-        values: list[NDArray] = [np.empty(0, dtype=np.float32)]
-        dense: list[NDArray] = []
+        self.columns = compact(problem, sign, self.top)
+        self.cost = self.columns.cost
+        self.move_work = ATTEMPT + float(self.cost.mean())  # of an average attempt
+        self.look = float(self.cost.sum()) + 4.0 * rows  # at all examples
+        self.partner, self.ratio = partner, ratio
+
+    def walk(
+        self, problem: QLossProblem, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
+        used: Callable[[], float] = lambda: 0.0,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """The best codes that a walk from `codes` comes across.
+
+        `problem` has these examples and the levels to walk on. Temperatures are changes of F; they fall from
+        `hot` to `cold` while the work of so many `moves` is done. Between segments the walk asks which share
+        of the time is `used`: one that will not end in time cools faster.
+        """
+        tops, steps = problem.tops, problem.steps
+        pairs = PAIRS if self.partner.shape[1] else 0.0
+        ratio = np.clip(self.ratio * steps[:, None] / steps[self.partner], -1e3, 1e3)
+        budget, spent, count = moves * self.move_work, 0.0, 0
+        segment = max(budget / SEGMENTS, LEAST_SEGMENT * self.look)
+        best, here = codes, codes.copy()
+        w, u, energy = self.place(problem, here)
+        lowest, began = energy, used()
+        offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
+        stride = np.ones(len(codes))  # levels that a step may have, rounded up
+        while spent < budget and (now := used()) < 1.0:
+            spent = max(spent, (now - began) / (1.0 - began) * budget)
+            length = min(segment, budget - spent)
+            if length <= 0:
+                break
+            ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
+            found, dip, _ = anneal(
+                self.columns, self.top, u, 1.0 / len(u), here, w, steps, to_draw_from(offered, taken),
+                tops, problem.lam, self.partner, ratio, self.cost, pairs, *ends, length, seed + count,
+                offered, taken, stride,
+            )  # fmt: skip
+            stride = adapted(stride, offered, taken, tops)
+            if energy + dip < lowest - 1e-9 * lowest:
+                true = self.place(problem, found)[2]
+                if true < lowest:
+                    best, lowest = found, true
+            w, u, energy = self.place(problem, here)  # afresh: single precision forgets nothing here
+            spent, count = spent + length + self.look, count + 1
+        return best
+
+    def place(
+        self, problem: QLossProblem, codes: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32], float]:
+        """Weights with the bias, u of all examples, and the objective there."""
+        w = np.append(*problem.values(codes))
+        u = self.root.copy()
+        subtract_scores(self.columns, w, u)
+        loss = total_loss(u, self.top) / len(u)
+        return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
+
+
+def compact(problem: QLossProblem, sign: NDArray[np.float32], top: NDArray[np.float32]) -> Columns:
+    """The columns of a problem, each in the form that is fastest to walk; the bias comes last."""
+    rows, n = problem.matrix.shape
+    kind, kinds = kinds_of(sign, top)
+    slot, alike = np.full(n + 1, -1, dtype=np.int64), np.zeros(n + 1, dtype=np.float32)
+    cuts = np.zeros((n + 1, kinds.shape[1] + 1), dtype=np.int64)
+    indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
+    values: list[NDArray] = [np.empty(0, dtype=np.float32)]
+    dense: list[NDArray] = []
+    if isinstance(problem.matrix, SparseMatrix) and n > NEWTON_FEATURES:
+        # Many thin columns: as they lie, without a look at each of them.
+        X: sparse.csc_array = problem.matrix.X
+        cuts = np.stack([np.append(X.indptr[:-1], X.nnz), np.append(X.indptr[1:], X.nnz)], axis=1)
+        indices.append(X.indices.astype(np.int32, copy=False))
+        values.append(X.data.astype(np.float32) * sign[X.indices])
+        kinds = kinds[:, :1]
+    else:
         at = 0
         for i in range(n):
             where, x = problem.matrix.column(i)
@@ -123,119 +186,36 @@ class WorkingSet:
             indices.append(where.astype(np.int32))
             values.append(x.astype(np.float32) * sign[where])
             at += len(where)
-        slot[n], cuts[n] = len(dense), at
-        dense.append(sign)  # the bias
-        self.columns = Columns(
-            slot, np.array(dense), cuts, np.concatenate(indices), np.concatenate(values), alike, kinds
-        )
-        cost = self.columns.cost
-        self.column_cost = float(cost.mean())  # the work of one look at an average column,
-        self.look = float(cost.sum()) + 4.0 * rows  # and of one at all examples
+        cuts[n] = at
+    slot[n] = len(dense)
+    dense.append(sign)
+    return Columns(
+        slot, np.array(dense), np.ascontiguousarray(cuts.astype(np.int64)), np.concatenate(indices),
+        np.concatenate(values), alike, kinds,
+    )  # fmt: skip
 
-    def set_partners(self, margins: NDArray[np.float64]) -> None:
-        """Learn which weights can make up for each other, from the curvature at these margins.
 
-        Moving weight i by one level is best balanced by -H_ij / H_jj levels of weight j.
-        """
-        problem = self.problem
-        n = problem.num_features + 1
-        active = (margins < 1) & (margins > problem.q)
-        bend = problem.share * np.where(active, 1.0, 0.01)  # the rest may become active
-        hessian, _ = problem.matrix.moments(np.arange(n), bend, bend)
-        hessian *= np.outer(problem.steps, problem.steps)
-        size = np.sqrt(np.diag(hessian)) + 1e-150  # a feature may be absent from a sample
-        likeness = np.abs(hessian) / np.outer(size, size)
-        np.fill_diagonal(likeness, -1.0)
-        order = np.argsort(-likeness, axis=1, kind="stable")
-        self.partner = np.ascontiguousarray(order[:, : min(PARTNERS, n - 1)])
-        each = np.arange(n)[:, None]
-        self.ratio = np.clip(-hessian[each, self.partner] / np.square(size)[self.partner], -1e3, 1e3)
+def partners(
+    problem: QLossProblem, margins: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Which weights can make up for each other, from the curvature at these margins, and how much it takes.
 
-    @property
-    def seconds_per_move(self) -> float:
-        """What a move of the walk should cost if all examples take part."""
-        return 1e-9 * (ATTEMPT + self.column_cost)
-
-    def place(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float32], float]:
-        """Weights with the bias, u of all examples, and the objective there."""
-        problem = self.problem
-        w = np.append(*problem.values(codes))
-        u = self.root.copy()
-        subtract_scores(self.columns, w, u)
-        loss = total_loss(u, self.top) / len(u)
-        return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
-
-    def losses(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.float32], float]:
-        """The loss of every example, sample weights included, and the objective."""
-        _, u, objective = self.place(codes)
-        return np.minimum(np.square(np.maximum(u, np.float32(0.0))), self.top), objective
-
-    def anneal(
-        self, codes: NDArray[np.int32], hot: float, cold: float, moves: int, seed: int,
-        pairs: float = 0.3, used: Callable[[], float] = lambda: 0.0, other: NDArray[np.int32] | None = None,
-    ) -> NDArray[np.int32]:  # fmt: skip
-        """The best codes that a walk from `codes` comes across.
-
-        Temperatures are changes of F. The walk does the work of so many `moves` with all examples; as most of
-        them are left out, it makes many more. Before each segment it asks which share of the time is `used`:
-        a walk that will not end in time cools faster. With `other` codes, only weights that differ between
-        the two move, no further than a level beyond either.
-        """
-        problem = self.problem
-        low, high = np.zeros_like(problem.tops), problem.tops
-        if other is not None:
-            differ = codes != other
-            low = np.where(differ, np.maximum(np.minimum(codes, other) - 1, low), codes)
-            high = np.where(differ, np.minimum(np.maximum(codes, other) + 1, high), codes)
-        free = np.flatnonzero(low < high)
-        if not len(free):
-            return codes
-        budget, spent, count = moves * (ATTEMPT + self.column_cost), 0.0, 0
-        best, here = codes, codes.copy()
-        w, u, energy = self.place(here)
-        lowest, drift, began = energy, None, used()
-        offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
-        stride = np.ones(len(codes))  # levels that a step may have, rounded up
-        while spent < budget and (now := used()) < 1.0:
-            share = (now - began) / (1.0 - began)
-            if share > spent / budget + LATE:
-                spent = share * budget
-            live, columns = self._taking_part(u, drift)
-            length = min(max(SEGMENT * self.look, SHORTEST_SEGMENT), LONGEST_SEGMENT)
-            length = min(length if count else FIRST_SEGMENT * length, budget - spent)
-            ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
-            before = here.copy(), w.copy(), u, energy
-            found, dip, end = anneal(
-                columns, self.top[live], u[live].copy(), 1.0 / len(u), here, w, problem.steps,
-                to_draw_from(free, offered, taken), low, high, problem.lam, self.partner, self.ratio,
-                columns.cost, pairs, *ends, length, seed + count, offered, taken, stride,
-            )  # fmt: skip
-            stride = adapted(stride, offered, taken, high - low)
-            believed = energy + end
-            w, u, energy = self.place(here)
-            moved = np.abs(u - before[2])
-            drift = moved if drift is None else np.maximum(MEMORY * drift, moved)
-            if before[3] + dip < lowest - 1e-9 and (true := self.place(found)[2]) < lowest - 1e-9:
-                best, lowest = found, true
-            if energy > believed + ends[0] + BALANCE * energy:  # somebody who was left out is hurt
-                here, w, u, energy = before
-            spent, count = spent + length + self.look, count + 1
-        return best
-
-    def _taking_part(
-        self, u: NDArray[np.float32], drift: NDArray[np.float32] | None
-    ) -> tuple[NDArray[np.intp] | slice, Columns]:
-        """The examples that may come to an edge of their loss, and their columns."""
-        worth = min(ALL_ABOVE, 1.0 - WORTH_LEAVING_OUT / self.column_cost)
-        most = worth if len(u) > FEW else 1.0  # share of examples up to which others are left out
-        if most <= 0.0:
-            return slice(None), self.columns
-        move = np.inf if drift is None else np.maximum(drift, LEAST_MOVE * drift.mean())
-        near = (u > -REACH_FROM_ZERO * move) & (u < np.sqrt(self.top) + REACH_FROM_TOP * move)
-        live = np.flatnonzero(near)
-        if len(live) > most * len(u):
-            return slice(None), self.columns
-        return live, columns_of_rows(self.columns, near, live)
+    A change of weight i is best balanced by -H_ij / H_jj as much of weight j. With very many features there
+    are none: their correlations would not fit.
+    """
+    n = problem.num_features + 1
+    if n > NEWTON_FEATURES:
+        return np.empty((n, 0), dtype=np.intp), np.empty((n, 0))
+    active = (margins < 1) & (margins > problem.q)
+    bend = problem.share * np.where(active, 1.0, 0.01)  # the rest may become active
+    hessian, _ = problem.matrix.moments(np.arange(n), bend, bend)
+    size = np.sqrt(np.diag(hessian)) + 1e-150  # a feature may be absent from a sample
+    likeness = np.abs(hessian) / np.outer(size, size)
+    np.fill_diagonal(likeness, -1.0)
+    order = np.argsort(-likeness, axis=1, kind="stable")
+    partner = np.ascontiguousarray(order[:, : min(PARTNERS, n - 1)])
+    each = np.arange(n)[:, None]
+    return partner, -hessian[each, partner] / np.square(size)[partner]
 
 
 def share_taken(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -243,28 +223,26 @@ def share_taken(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDA
     return (taken + 1.0) / (offered + 2.0)
 
 
-def to_draw_from(
-    free: NDArray[np.intp], offered: NDArray[np.float64], taken: NDArray[np.float64]
-) -> NDArray[np.intp]:
+def to_draw_from(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDArray[np.intp]:
     """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken."""
-    refused = 1.0 - share_taken(offered, taken)[free]
+    refused = 1.0 - share_taken(offered, taken)
     offered *= FORGET
     taken *= FORGET
     often = LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused
-    ends = np.rint(np.cumsum(often) * (max(DRAWS, 16 * len(free)) / often.sum())).astype(np.intp)
-    return np.repeat(free, np.diff(ends, prepend=0))
+    ends = np.rint(np.cumsum(often) * (max(DRAWS, 4 * len(often)) / often.sum())).astype(np.intp)
+    return np.repeat(np.arange(len(often)), np.diff(ends, prepend=0))
 
 
 def adapted(
     stride: NDArray[np.float64],
     offered: NDArray[np.float64],
     taken: NDArray[np.float64],
-    levels: NDArray[np.integer],
+    tops: NDArray[np.integer],
 ) -> NDArray[np.float64]:
     """Longer steps for weights that take most of them, shorter ones for those that take few."""
     share = share_taken(offered, taken)
     longer = np.where(share > MANY_TAKEN, LONGER, np.where(share < FEW_TAKEN, 1.0 / LONGER, 1.0))
-    return np.clip(stride * longer, 1.0, np.maximum(0.5 * levels, 1.0))
+    return np.clip(stride * longer, 1.0, np.maximum(0.5 * tops, 1.0))
 
 
 @njit(inline="always", **FAST)
@@ -280,35 +258,6 @@ def kinds_of(
     found, kind = np.unique(sign + 1j * top, return_inverse=True)
     kinds = np.stack([found.real, found.imag]).astype(np.float32)
     return (kind.astype(np.int8), kinds) if len(found) <= MOST_KINDS else (None, kinds[:, :1])
-
-
-@njit(**FAST)
-def columns_of_rows(columns, chosen, rows):  # type: ignore[no-untyped-def]
-    """The columns of the chosen rows, given as a mask and by number."""
-    slot, cuts, indices = columns.slot, columns.cuts, columns.indices
-    count = rows.shape[0]
-    place = np.cumsum(chosen) - 1
-    new_cuts = np.zeros(cuts.shape, np.int64)
-    new_dense = np.empty((columns.dense.shape[0], count), np.float32)
-    new_indices = np.empty(indices.shape[0], np.int32)
-    new_values = np.empty(indices.shape[0], np.float32)
-    at = 0
-    for i in range(slot.shape[0]):
-        new_cuts[i] = at
-        if slot[i] >= 0:
-            source, target = columns.dense[slot[i]], new_dense[slot[i]]
-            for r in range(count):
-                target[r] = source[np.uint64(rows[r])]
-            continue
-        for g in range(cuts.shape[1] - 1):
-            for j in range(cuts[i, g], cuts[i, g + 1]):
-                s = np.uint64(indices[j])
-                if chosen[s]:
-                    new_indices[at] = place[s]
-                    new_values[at] = columns.values[j]
-                    at += 1
-            new_cuts[i, g + 1] = at
-    return Columns(slot, new_dense, new_cuts, new_indices[:at], new_values[:at], columns.alike, columns.kinds)
 
 
 # In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises. The two that
@@ -405,13 +354,13 @@ def draw(state):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    columns, top, u, scale, codes, w, steps, free, low, high, lam, partner, ratio, cost, pairs, hot, cold,
-    budget, seed, offered, taken, stride,
+    columns, top, u, scale, codes, w, steps, draws, tops, lam, partner, ratio, cost, pairs, hot, cold, budget,
+    seed, offered, taken, stride,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
-    A move takes one of the `free` weights to another level between `low` and `high`, mostly by a step of up
-    to `stride` levels, rounded up. With probability `pairs` a correlated weight moves along to make up for it
+    A move takes a weight from the list `draws` to another level, mostly by a step of up to `stride` levels,
+    rounded up. With probability `pairs` a correlated weight moves along to make up for it
     (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`, `w` and `u` in
     place until the work of `budget` is done; returns the best codes and the objective there and at the end,
     relative to the start.
@@ -425,19 +374,19 @@ def anneal(  # type: ignore[no-untyped-def]
     fall = np.log(cold / hot) / budget
     while work < budget:
         work += ATTEMPT
-        i = free[int(draw(state) * free.shape[0])]
+        i = draws[int(draw(state) * draws.shape[0])]
         kind = draw(state)
         if kind < 0.8:
             by = 1 + int(draw(state) * stride[i])
             new = codes[i] + by if kind < 0.4 else codes[i] - by
         elif kind < 0.9:  # any level
-            new = low[i] + int(draw(state) * (high[i] - low[i] + 1))
+            new = int(draw(state) * (tops[i] + 1))
         else:  # mostly short jumps, for grids of many levels
             reach = 2
-            while reach < high[i] - low[i] and draw(state) < 0.6:
+            while reach < tops[i] and draw(state) < 0.6:
                 reach *= 2
             new = codes[i] - reach + int(draw(state) * (2 * reach + 1))
-        if new == codes[i] or new < low[i] or new > high[i]:
+        if new == codes[i] or new < 0 or new > tops[i]:
             continue
         d = (new - codes[i]) * steps[i]
         j, new_j, e = -1, 0, 0.0
@@ -446,7 +395,7 @@ def anneal(  # type: ignore[no-untyped-def]
             j = partner[i, c]
             new_j = codes[j] + int(np.floor(ratio[i, c] * (new - codes[i]) + draw(state)))
             e = (new_j - codes[j]) * steps[j]
-            if new_j == codes[j] or new_j < low[j] or new_j > high[j]:
+            if new_j == codes[j] or new_j < 0 or new_j > tops[j]:
                 continue
         offered[i] += 1.0
         delta = scale * change_of_loss(columns, top, u, i, d)

@@ -1,0 +1,173 @@
+"""From a point between the levels to the grid, so that the errors of rounding cancel.
+
+Rounding every weight to its nearest level throws much of a continuous minimum away. *Compensated* rounding
+takes one weight after the other; after each, all weights not yet rounded move to make up for it, as far as a
+quadratic model of the loss knows (Babai's nearest plane; the idea behind GPTQ and optimal brain surgeon).
+Which order is best, and how far the model should look, depends on the data: several are tried, and the
+objective itself decides. On data that can be separated rounding pushes examples over the edges of the loss;
+there it pays to round half of the weights, let the others settle anew, and so on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky
+
+from lns.descent import NEWTON_FEATURES, Box, descend
+
+if TYPE_CHECKING:
+    from lns.problem import QLossProblem
+
+WIDTHS = (0.0, 0.5)  # of the margins over which curvature is averaged
+DAMPING = 0.1  # of the diagonal, for averaged curvature
+LEAST_CURVATURE = 1e-6  # in any direction, in terms of that of single weights
+UNDIVIDED = 8  # weights that are rounded all at once in the pass by halves
+FOLLOW_ROWS = 50_000  # rows that weights settle on between halves, at most
+
+
+def round_compensated(
+    problem: QLossProblem, w: NDArray[np.float64], b: float, deadline: float = math.inf
+) -> NDArray[np.int32]:
+    """Codes near a continuous minimum with the lowest objective of all that were tried.
+
+    Never worse than the nearest levels, which are among them.
+    """
+    levels = levels_of(problem, w, b)
+    nearest = np.rint(levels).astype(np.int32)
+    if np.abs(levels - nearest).max() < 1e-6:
+        return nearest
+    state = problem.state(nearest)
+    tried = [nearest]
+    for candidate in _candidates(problem, levels, nearest):
+        tried.append(candidate)
+        if perf_counter() > deadline:
+            break
+    if perf_counter() < deadline and problem.num_features < NEWTON_FEATURES:
+        tried.append(_by_halves(problem, levels, deadline))
+    different = np.unique(np.stack(tried), axis=0)
+    return different[np.argmin(state.evaluate(different))]
+
+
+def levels_of(problem: QLossProblem, w: NDArray[np.float64], b: float) -> NDArray[np.float64]:
+    """Weights and, last, the bias as codes that need not be whole, within the ends of the grid."""
+    low, _ = box_of(problem)
+    return np.clip((np.append(w, b) - low) / problem.steps, 0, problem.tops)
+
+
+def box_of(problem: QLossProblem) -> Box:
+    """The lowest and the highest level of every weight and, last, of the bias."""
+    weights, bias = problem.grids
+    return np.append(weights.lo, bias.lo), np.append(weights.hi, bias.hi)
+
+
+def _candidates(
+    problem: QLossProblem, levels: NDArray[np.float64], nearest: NDArray[np.int32]
+) -> Iterator[NDArray[np.int32]]:
+    """Codes by compensated rounding, for every model of the loss and every order."""
+    free = np.flatnonzero(np.abs(levels - nearest) > 1e-9)  # what lies on a level has no error to make up for
+    size = np.append(problem.squared_means(), 1.0) * np.square(problem.steps)
+    if len(free) > NEWTON_FEATURES:  # the others are rounded to the nearest levels
+        free = np.sort(free[np.argsort(-size[free], kind="stable")[:NEWTON_FEATURES]])
+    for width in WIDTHS:
+        hessian = hessian_in_levels(problem, levels, free, width)
+        for order in (np.argsort(-np.diag(hessian), kind="stable"), np.argsort(np.diag(hessian), kind="stable")):
+            codes = nearest.copy()
+            codes[free] = nearest_plane(hessian, levels[free], problem.tops[free], order)
+            yield codes
+
+
+def hessian_in_levels(
+    problem: QLossProblem, levels: NDArray[np.float64], free: NDArray[np.intp], width: float
+) -> NDArray[np.float64]:
+    """Curvature of the objective in units of levels, positive definite."""
+    w, b = problem.values(levels)
+    steps = problem.steps[free]
+    hessian = problem.second_order(w, float(b), free, width=width)[2]
+    hessian[np.diag_indices_from(hessian)] += 2 * np.append(np.full(len(w), problem.lam), 0.0)[free]
+    hessian *= np.outer(steps, steps)
+    size = np.append(problem.squared_means(), 1.0)[free] * np.square(steps)
+    damping = DAMPING if width else 0.0
+    own = np.maximum(np.diag(hessian), 1e-3 * size) + 1e-300
+    # Averaged curvature is negative where examples are about to be given up, and features may be repeated.
+    lowest = float(np.linalg.eigvalsh(hessian / np.sqrt(np.outer(own, own)))[0])
+    hessian[np.diag_indices_from(hessian)] += (damping + max(0.0, LEAST_CURVATURE - lowest)) * own
+    return hessian
+
+
+def nearest_plane(
+    hessian: NDArray[np.float64], levels: NDArray[np.float64], tops: NDArray[np.integer], order: NDArray[np.intp]
+) -> NDArray[np.int32]:
+    """Whole levels near `levels`, rounded in this `order`, each making up for those before it.
+
+    With H = RᵀR and the first to be rounded last in R, the best place of weight k, given those rounded before,
+    is its own less the errors of these weighted by the entries of row k of R.
+    """
+    last_first = order[::-1]
+    root = cholesky(hessian[np.ix_(last_first, last_first)])
+    target, top = levels[last_first], tops[last_first]
+    rounded = np.empty(len(order))
+    error = np.zeros(len(order))
+    for k in range(len(order) - 1, -1, -1):
+        wanted = target[k] - root[k, k + 1 :] @ error[k + 1 :] / root[k, k]
+        rounded[k] = min(max(round(wanted), 0.0), top[k])
+        error[k] = rounded[k] - target[k]
+    codes = np.empty(len(order), dtype=np.int32)
+    codes[last_first] = rounded
+    return codes
+
+
+def _by_halves(
+    problem: QLossProblem, levels: NDArray[np.float64], deadline: float
+) -> NDArray[np.int32]:
+    """Codes for which half of the weights are rounded at a time, and the others settle around them."""
+    rows = problem.num_examples
+    few = min(FOLLOW_ROWS, problem.max_sample_rows)
+    if rows > few:
+        problem = problem.subset(np.sort(np.random.default_rng(0).choice(rows, few, replace=False)))
+    levels, left, box = levels.copy(), np.arange(len(levels)), box_of(problem)
+    while len(left):
+        hessian = hessian_in_levels(problem, levels, left, WIDTHS[-1])
+        order = np.argsort(-np.diag(hessian), kind="stable")
+        codes = nearest_plane(hessian, levels[left], problem.tops[left], order)
+        way = np.abs(codes - levels[left])
+        now = np.argsort(way, kind="stable")[: len(left) if len(left) <= UNDIVIDED else (len(left) + 1) // 2]
+        levels[left[now]] = codes[now]
+        left = np.delete(left, now)
+        if len(left) and perf_counter() < deadline:
+            w, b = problem.values(levels)
+            w, b = descend(problem, w, float(b), box=box, free=left, steps=5, deadline=deadline)
+            levels[left] = levels_of(problem, w, b)[left]
+    return levels.astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A point between the levels, and the whole levels that compensated rounding gives it."""
+
+    codes: NDArray[np.int32]  # on the grid: where the weights were that have left it
+    levels: NDArray[np.float64]  # of all weights and, last, of the bias: codes that need not be whole
+    weights: NDArray[np.float64]
+    margins: NDArray[np.float64]
+    rounded: NDArray[np.int32]
+
+
+def settle(problem: QLossProblem, codes: NDArray[np.int32], free: NDArray[np.intp]) -> Settled:
+    """Where a descent leads if the `free` weights need not stay on their levels; all others stay."""
+    w, b = problem.values(codes)
+    w, b = descend(problem, w, float(b), box=box_of(problem), free=np.sort(free), steps=5)
+    levels = codes.astype(np.float64)
+    levels[free] = levels_of(problem, w, b)[free]
+    loose = free[np.abs(levels[free] - np.rint(levels[free])) > 1e-9]
+    rounded = np.rint(levels).astype(np.int32)
+    if len(loose):
+        hessian = hessian_in_levels(problem, levels, loose, 0.0)
+        order = np.argsort(-np.diag(hessian), kind="stable")
+        rounded[loose] = nearest_plane(hessian, levels[loose], problem.tops[loose], order)
+    return Settled(codes, levels, w, problem.matrix.margins(w, b, problem.y), rounded)
