@@ -1,21 +1,21 @@
 """The continuous problem: descents without a grid, and the path from the convex loss to the wanted q.
 
-With q = -∞ the loss is the squared hinge and its minimum is unique. Raising q in stages, each started from the
-minimum of the one before, lands near a good basin of the non-convex problem. The loss is quadratic wherever no
-example comes to an edge of it, so that Newton's method needs few steps; where features are too many for a
-square matrix of them, L-BFGS takes its place.
+With q = -∞ the loss is the squared hinge and its minimum is unique. Raising q in stages, each started from
+the minimum of the one before, lands near a good basin of the non-convex problem. The loss is quadratic
+wherever no example comes to an edge of it, so that Newton's method needs few steps; where features are too
+many for a square matrix of them, L-BFGS takes its place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -27,10 +27,13 @@ Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest weig
 
 # How far below the wanted q each stage truncates the loss.
 STAGES = (np.inf, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)
+NEVER = 1e100  # as much as an infinite shift: compiled loops know no infinity
 PATH_ROWS = 50_000  # the path runs on at most so many rows; the last stage then runs on all of them
+CURVATURE_ROWS = PATH_ROWS  # Newton's method takes the curvature of at most so many
 NEWTON_FEATURES = 640  # above that a Hessian costs more than the steps it saves
-STEPS = 20  # of Newton's method, at most
-ENOUGH = 1e-6  # of the objective: a step that gains less is the last
+STEPS = 60  # of Newton's method, at most
+ENOUGH = 1e-7  # of the objective: a step that gains less is the last
+LEAST_PROMISE = 0.1  # a step that promises less than this share of `enough` is not tried
 LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e3  # in terms of the curvature of all examples
 
 
@@ -45,6 +48,7 @@ def descend(
     steps: int = STEPS,
     enough: float = ENOUGH,
     deadline: float = math.inf,
+    expired: Callable[[], bool] = lambda: False,
 ) -> Point:
     """A local minimum of the continuous objective, never above where it begins.
 
@@ -62,80 +66,117 @@ def descend(
         The weights that may move (N is the bias); by default all.
     steps, enough
         At most so many steps; one that gains less than this share of the objective is the last.
-    deadline
-        Of `time.perf_counter`; past it no further step is made.
+    deadline, expired
+        Past a deadline of `time.perf_counter`, or once it has `expired`, no further step is made.
     """
     n = problem.num_features
+    shift = min(shift, NEVER)
     low, high = box or (np.full(n + 1, -np.inf), np.full(n + 1, np.inf))
     free = np.arange(n + 1) if free is None else free
     at = np.clip(np.append(w, b), low, high)
-    if len(free) <= NEWTON_FEATURES:
-        at = _newton(problem, at, shift, low, high, free, steps, enough, deadline)
-    else:
-        at = _quasi_newton(problem, at, shift, low, high, free, steps, enough, deadline)
+    method = _newton if len(free) <= NEWTON_FEATURES else _quasi_newton
+    over = lambda: perf_counter() > deadline or expired()  # noqa: E731
+    at = method(problem, at, shift, low, high, free, steps, enough, over)
     return at[:-1], float(at[-1])
 
 
 def _newton(
     problem: QLossProblem, at: NDArray, shift: float, low: NDArray, high: NDArray, free: NDArray,
-    steps: int, enough: float, deadline: float,
+    steps: int, enough: float, over: Callable[[], bool],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Damped Newton steps, cut off at the box: a step that does not help is tried again with more damping."""
+    """Damped Newton steps, cut off at the box.
+
+    Loss and gradient are those of all examples. The curvature is that of a sample, and costs many gradients:
+    it is worked out once, learns from every step (BFGS), and is worked out anew after a step that brings much
+    less than it promised; if that was not the reason, there is more damping.
+    """
+    few = problem.sample(CURVATURE_ROWS)
     penalty = np.append(np.full(problem.num_features, problem.lam), 0.0)
-    size = 2.0 * np.append(problem.squared_means(), 1.0)[free] + 1e-300
-    damping, value = LEAST_DAMPING, math.inf
+    size = 2.0 * np.append(few.squared_means(), 1.0)[free] + 1e-300
+    damping = LEAST_DAMPING
 
-    def objective_at(point: NDArray) -> tuple[NDArray, float]:
+    def look_at(point: NDArray) -> tuple[NDArray, float, NDArray]:
         point = np.clip(point, low, high)
-        loss = problem.mean_loss_at(point[:-1], float(point[-1]), shift)
-        return point, loss + problem.lam * float(point[:-1] @ point[:-1])
+        loss, gradient = problem.loss_and_gradient(point[:-1], float(point[-1]), shift)
+        return point, loss + float(penalty @ np.square(point)), (gradient + 2.0 * penalty * point)[free]
 
+    at, value, gradient = look_at(at)
+    hessian: NDArray | None = None
     for _ in range(steps):
-        if perf_counter() > deadline:
+        if over():
             break
-        loss, gradient, hessian = problem.second_order(at[:-1], at[-1], free, shift)
-        value = loss + problem.lam * float(at[:-1] @ at[:-1])
-        gradient = gradient + 2 * (penalty * at)[free]
-        hessian[np.diag_indices_from(hessian)] += 2 * penalty[free]
+        fresh = hessian is None
+        if hessian is None:
+            hessian = few.second_order(at[:-1], float(at[-1]), free, shift)[2]
+            hessian[np.diag_indices_from(hessian)] += 2.0 * penalty[free]
         here = at[free]
-        stuck = ((here <= low[free]) & (gradient > 0)) | ((here >= high[free]) & (gradient < 0))
-        loose, calm, there, reached = np.flatnonzero(~stuck), 0.1, at, value
-        while len(loose) and reached >= value and damping < MOST_DAMPING:
-            matrix = hessian[np.ix_(loose, loose)] + np.diag(damping * size[loose])
-            step = np.zeros(len(at))
-            step[free[loose]] = -_solved(matrix, gradient[loose])
-            there, reached = objective_at(at + step)
-            if reached >= value:
-                damping, calm = 30.0 * damping, 1.0
-        if reached >= value:
-            break
-        while True:  # the loss stops growing: what has helped often helps more
-            step *= 2.0
-            further, lower = objective_at(at + step)
-            if lower >= reached:
+        loose = np.flatnonzero(
+            ~((here <= low[free]) & (gradient > 0) | (here >= high[free]) & (gradient < 0))
+        )
+        step = np.zeros(len(at))
+        matrix = hessian[np.ix_(loose, loose)] + np.diag(damping * size[loose])
+        step[free[loose]] = -_solved(matrix, gradient[loose])
+        promised = -0.5 * float(step[free] @ gradient)
+        if promised <= LEAST_PROMISE * enough * value:
+            if fresh:
                 break
-            there, reached = further, lower
-        at, damping = there, max(calm * damping, LEAST_DAMPING)
-        if value - reached <= enough * value:
-            break
+            hessian = None
+            continue
+        there, reached, slope = look_at(at + step)
+        while value - reached > 1.3 * promised:  # flatter than it looked: twice as far is better then
+            step *= 2.0
+            promised *= 2.0
+            further = look_at(at + step)
+            if further[1] >= reached:
+                break
+            there, reached, slope = further
+        gain = value - reached
+        if gain > 0:
+            hessian = _with(hessian, (there - at)[free], slope - gradient) if gain > 0.5 * promised else None
+            at, value, gradient = there, reached, slope
+            damping = max(0.1 * damping, LEAST_DAMPING)
+            if gain <= enough * value and fresh:
+                break
+        elif fresh:
+            damping *= 30.0
+            if damping > MOST_DAMPING:
+                break
+        else:
+            hessian = None
     return at
+
+
+def _with(hessian: NDArray, step: NDArray, change: NDArray) -> NDArray[np.float64]:
+    """Curvature by which the `step` changes the gradient as it did; as before where that is not convex."""
+    across = float(step @ change)
+    seen = hessian @ step
+    along = float(step @ seen)
+    if across <= 1e-3 * along:
+        return hessian
+    return hessian + np.outer(change, change / across) - np.outer(seen, seen / along)
 
 
 def _solved(matrix: NDArray, right: NDArray) -> NDArray[np.float64]:
     try:
-        return solve(matrix, right, assume_a="pos")
+        return cho_solve(cho_factor(matrix), right)
     except np.linalg.LinAlgError:  # repeated columns, to rounding
         return np.linalg.lstsq(matrix, right)[0]
 
 
 def _quasi_newton(
     problem: QLossProblem, at: NDArray, shift: float, low: NDArray, high: NDArray, free: NDArray,
-    steps: int, enough: float, deadline: float,
+    steps: int, enough: float, over: Callable[[], bool],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """L-BFGS within the box, each weight in units in which its curvature is one."""
+    """L-BFGS within the box, each weight in units in which its curvature is one.
+
+    Weights of features that no example has stay where they are.
+    """
     size = np.append(problem.squared_means(), 1.0)
+    free = free[size[free] > 0]
     unit = np.sqrt(2.0 * (size + problem.lam) + 1e-12 * size.max())[free]
     start = at.copy()
+    if over():
+        return at
 
     def value_and_gradient(z: NDArray) -> tuple[float, NDArray]:
         point = start.copy()
@@ -146,13 +187,14 @@ def _quasi_newton(
         return loss + problem.lam * float(w @ w), gradient[free] / unit
 
     def look_at_the_clock(intermediate_result: Any) -> None:
-        if perf_counter() > deadline:
+        if over():
             raise StopIteration
 
     bounds = None
     if np.isfinite(low).any() or np.isfinite(high).any():
         bounds = list(zip(low[free] * unit, high[free] * unit, strict=True))
-    options: Any = {"maxiter": 3 * steps, "maxfun": 6 * steps, "ftol": enough, "gtol": 0.0}
+    # One of Newton's steps is worth several of these.
+    options: Any = {"maxiter": 3 * steps, "maxfun": 6 * steps, "ftol": 10.0 * enough, "gtol": 0.0}
     found = minimize(
         value_and_gradient, start[free] * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options,
         callback=look_at_the_clock,
@@ -165,20 +207,16 @@ def continuous_path(
     problem: QLossProblem,
     box: Box | None = None,
     stages: Sequence[float] = STAGES,
-    seed: int = 0,
     deadline: float = math.inf,
 ) -> Point:
     """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
-    rows = problem.num_examples
-    few, chosen = min(PATH_ROWS, problem.max_sample_rows), None
-    if rows > few:
-        chosen = np.sort(np.random.default_rng(seed).choice(rows, few, replace=False))
-    part = problem.subset(chosen)
+    # Newton's method needs the sample again.
+    part = problem.sample(PATH_ROWS, keep=problem.num_features < NEWTON_FEATURES)
     w, b = np.zeros(problem.num_features), 0.0
     # Many small BLAS calls: threads would wait for each other and change roundings.
     with threadpool_limits(1, user_api="blas"):
         for shift in stages:
             w, b = descend(part, w, b, shift=shift, box=box, deadline=deadline)
-        if chosen is not None:
-            w, b = descend(problem, w, b, box=box, steps=6, deadline=deadline)
+        if part.num_examples < problem.num_examples:
+            w, b = descend(problem, w, b, box=box, steps=6, enough=1e-6, deadline=deadline)
     return w, b

@@ -49,7 +49,7 @@ def solve(
     callbacks: Sequence[Callbacks] = (),
     mode: str = "default",
     accept: str | Accept = "record",
-    max_bits: int = 64,
+    max_bits: int = 512,
     examples: int = 8,
     params: EngineParams | None = None,
 ) -> Result:
@@ -85,9 +85,9 @@ def solve(
     callbacks
         Objects told about the run, see `lns.Callbacks`.
     mode
-        ``"default"``: walks and rounds, by what has paid; ``"rounds"``: rounds alone, no classical walks: what
-        an annealer can do by itself; ``"paper"``: the rounds of the paper, stored bits and a batch of
-        examples, all other targets held where they are.
+        ``"default"``: walks and rounds, by what has paid; ``"rounds"``: rounds alone, no classical walks,
+        which is what an annealer can do by itself; ``"paper"``: the rounds of the paper, stored bits and a
+        batch of examples, all other targets held where they are.
     accept
         ``"record"``, ``"greedy"`` or a callable (see `lns.accept`).
     max_bits, examples
@@ -250,6 +250,7 @@ def _run(
         records, reason = run(
             search, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
             seed=settings.seed, began=began, time_limit=settings.time_limit, deadline=deadline,
+            follow=settings.mode == "default",
             on_round=on_round,
         )  # fmt: skip
 

@@ -82,7 +82,9 @@ class Search:
 
     curr: State
     best: State
-    elites: list[tuple[float, NDArray[np.float64]]] = field(default_factory=list)  # weights and, last, the bias
+    elites: list[tuple[float, NDArray[np.float64]]] = field(
+        default_factory=list
+    )  # weights and, last, the bias
     rounds: int = 0
     best_round: int = 0
 
@@ -122,9 +124,15 @@ class Search:
 class Parts:
     """The examples that neighbourhoods look at, made when they are first needed."""
 
-    def __init__(self, problem: QLossProblem, params: EngineParams, seed: int, at: NDArray[np.float64]) -> None:
+    def __init__(
+        self, problem: QLossProblem, params: EngineParams, seed: int, at: NDArray[np.float64]
+    ) -> None:
         self.problem, self.seed, self.at = problem, seed, at
-        self.most, self.few = (min(rows, problem.max_sample_rows) for rows in (params.most_rows, params.sample_rows))
+        self.most, self.few = (
+            min(rows, problem.max_sample_rows) for rows in (params.most_rows, params.sample_rows)
+        )
+        if 2 * self.few > self.most:  # the copy would cost more than it saves
+            self.few = self.most
         self._made: dict[int, Part] = {}
 
     def __call__(self, kind: str, heat: float) -> Part:
@@ -148,11 +156,13 @@ def run(
     began: float,
     time_limit: float | None = None,
     deadline: float = math.inf,
+    follow: bool = True,
     on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
 ) -> tuple[list[RoundRecord], str]:
     """Search until a stop rule holds, or Ctrl-C; the new rounds and the reason.
 
-    `start` is the point at which samples learn which weights make up for each other. What is passed to
+    `start` is the point at which samples learn which weights make up for each other; with `follow` walks and
+    hops leave automatic grids. What is passed to
     `on_round` is all that the next round depends on.
     """
     problem = search.curr.problem
@@ -169,7 +179,8 @@ def run(
             tasks = [
                 Task(
                     curr.codes, curr.problem.grids, choice, moves_of(part, choice, params, time_limit),
-                    child(seed, search.rounds, k), search.best.objective, problem.grid_follows,
+                    child(seed, search.rounds, k), search.best.objective,
+                    problem.grid_follows and follow,
                 )
                 for k, choice in enumerate(choices)
             ]  # fmt: skip
@@ -179,7 +190,8 @@ def run(
             cand, alone = candidate(search, proposals, params, deadline)
             outcome = accept(search.best.objective, curr.objective, cand.objective, rng)
             search.adopt(cand, outcome)
-            select.update(choices[0].kind, curr.objective - cand.objective, sum(work_of(part, t) for t in tasks))
+            gain = (curr.objective - cand.objective) / max(curr.objective, 1e-300)
+            select.update(choices[0].kind, gain, sum(work_of(part, task) for task in tasks))
             clock.lap("merge")
             shards = problem.rebuilt - rebuilt, problem.moved_bytes - moved
             records.append(
@@ -218,7 +230,7 @@ def candidate(
         if point is not None:
             state = land(problem, point[:-1], float(point[-1]), deadline)
     for proposal, value in zip(proposals, alone, strict=True):
-        if proposal.choice.kind == "walk":  # walks that end elsewhere are worth remembering, too
+        if proposal.choice.kind in ("walk", "hop"):  # those that end elsewhere are worth remembering, too
             point = problem.point(proposal.codes) if proposal.point is None else proposal.point
             search.remember(float(value), point, params.elites)
     if problem.grid_follows and not points and state.objective < curr.objective:

@@ -145,6 +145,14 @@ def unpack_bits(codes: NDArray[np.integer], bits: int) -> NDArray[np.int8]:
     return (np.asarray(codes)[..., None] >> np.arange(bits) & 1).astype(np.int8)
 
 
+def unique_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """The different rows, and which of them each row is: `np.unique` takes long over many columns."""
+    codes = np.ascontiguousarray(codes)
+    rows = codes.view(np.dtype((np.void, codes.itemsize * codes.shape[1])))[:, 0]
+    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    return codes[first], place
+
+
 def pack_bits(bits: NDArray[np.integer | np.bool_]) -> NDArray[np.int32]:
     """Inverse of `unpack_bits`."""
     return (np.asarray(bits, dtype=np.int64) << np.arange(np.shape(bits)[-1])).sum(axis=-1).astype(np.int32)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 KINDS = ("window", "fusion")  # of neighbourhoods that contain the current solution, as `subsamples` must
 BACKGROUNDS = ("curvature", "pinned")
-HEAT = 0.5  # at which the composer's walk begins, in units of an average example's loss
 
 
 class OneBlasThread:
@@ -188,7 +187,7 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
         with self._lock, one_blas_thread:  # one decomposer may serve several states at once: hybrid.Map
             select = self._selector(model.problem)
             if self._last is not None and self._last.gain is not None:
-                select.update(self._last.kind, self._last.gain, 1.0)
+                select.update(self._last.kind, self._last.gain, 1e6)
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self._count,)))
             self._count += 1
             problem, others = part.problem, list(codes[1:])
@@ -206,7 +205,7 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
     def _selector(self, problem: QLossProblem) -> Selector:
         """What draws neighbourhoods; begins anew with a new problem."""
         if self._select is None or self._select[0] is not problem:
-            kinds = KINDS if self.kind is None else (self.kind,) if self.kind != "fusion" else ("window", "fusion")
+            kinds = KINDS if self.kind is None else (self.kind,)
             select = Selector(
                 kinds, (), max_bits=self.max_bits, max_examples=self.examples, background=self.background
             )
@@ -253,8 +252,8 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
             cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish:
                 part, seed, moves = model.part, int(rng.integers(2**31)), self.polish * len(cand)
-                unit = max(float(energies.min()), 1e-300) / part.rows
-                walked = part.walker.walk(part.problem, cand, HEAT * unit, rounds.COLD * unit, moves, seed)
+                unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(EngineParams.heats)
+                walked = part.walker.walk(part.problem, cand, heat * unit, rounds.COLD * unit, moves, seed)
                 pair = np.stack([cand, walked])  # the walk looks at a part of very large data
                 cand = pair[np.argmin(here.evaluate(pair))]
             value = model.problem.state(cand).objective

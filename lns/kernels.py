@@ -24,7 +24,8 @@ logger = logging.getLogger("lns")
 # Reassociation lets sums use vector registers; NaN and infinity never get here (checked at the door).
 FAST = {"nogil": True, "cache": True, "fastmath": {"reassoc", "nsz", "contract", "arcp", "nnan", "ninf"}}
 BLOCK = 512  # rows whose margins stay in the first-level cache while columns stream past
-LONG_BLOCK = 8192  # the same for the second-level cache: longer runs of each column
+MIDDLE_BLOCK = 2048  # rows of which all columns stay in the second-level cache, if there are some dozens
+LONG_BLOCK = 8192  # margins in the second-level cache: longer runs of each column
 TILE = 32  # columns of a row-major block that are turned around at a time
 
 
@@ -74,24 +75,30 @@ def loss_sums(M, cap, p, start):  # type: ignore[no-untyped-def]
     return totals
 
 
-@njit(**FAST)
-def margins_by_columns(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
-    """Margins of a column-major matrix: blocks of rows, four columns at a time."""
+@njit(inline="always", **FAST)
+def scores_by_columns(X, w, b, s0, s1, part):  # type: ignore[no-untyped-def]
+    """w·x + b of a block of rows of a column-major matrix, four columns at a time."""
     n = X.shape[1]
     whole = n // 4 * 4
+    part[:] = b
+    for i in range(0, whole, 4):
+        x0, x1, x2, x3 = X[s0:s1, i], X[s0:s1, i + 1], X[s0:s1, i + 2], X[s0:s1, i + 3]
+        w0, w1, w2, w3 = w[i], w[i + 1], w[i + 2], w[i + 3]
+        for s in range(len(part)):
+            part[s] += (w0 * x0[s] + w1 * x1[s]) + (w2 * x2[s] + w3 * x3[s])
+    for i in range(whole, n):
+        x, wi = X[s0:s1, i], w[i]
+        for s in range(len(part)):
+            part[s] += wi * x[s]
+
+
+@njit(**FAST)
+def margins_by_columns(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
+    """Margins of a column-major matrix."""
     for s0 in range(start, stop, LONG_BLOCK):
         s1 = min(stop, s0 + LONG_BLOCK)
         part, label = out[s0:s1], y[s0:s1]
-        part[:] = b
-        for i in range(0, whole, 4):
-            x0, x1, x2, x3 = X[s0:s1, i], X[s0:s1, i + 1], X[s0:s1, i + 2], X[s0:s1, i + 3]
-            w0, w1, w2, w3 = w[i], w[i + 1], w[i + 2], w[i + 3]
-            for s in range(len(part)):
-                part[s] += (w0 * x0[s] + w1 * x1[s]) + (w2 * x2[s] + w3 * x3[s])
-        for i in range(whole, n):
-            x, wi = X[s0:s1, i], w[i]
-            for s in range(len(part)):
-                part[s] += wi * x[s]
+        scores_by_columns(X, w, b, s0, s1, part)
         for s in range(len(part)):
             part[s] *= label[s]
 
@@ -140,17 +147,111 @@ def margins_by_rows(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-de
         out[s] = y[s] * (total + b)
 
 
+@njit(inline="always", **FAST)
+def slopes(m, y, q, shift, p, out):  # type: ignore[no-untyped-def]
+    """Sum of p_s L(m_s) with q lowered by `shift`; `out` becomes the derivatives in the scores w·x + b."""
+    total = 0.0
+    for s in range(len(out)):
+        top = 1.0 - q[s] + shift
+        u = min(max(1.0 - m[s], 0.0), top)
+        total += p[s] * u * u
+        out[s] = -2.0 * p[s] * y[s] * u if u < top else 0.0
+    return total
+
+
 @njit(**FAST)
-def margins_sparse(indptr, indices, data, w, b, y, out):  # type: ignore[no-untyped-def]
-    """Margins of a matrix in compressed columns."""
-    out[:] = b
-    for i in range(w.shape[0]):
-        wi = w[i]
-        if wi != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k]] += wi * data[k]
-    for s in range(out.shape[0]):
-        out[s] *= y[s]
+def slopes_of_rows(m, y, q, shift, p, out, start, stop):  # type: ignore[no-untyped-def]
+    """`slopes` of the rows of one chunk."""
+    return slopes(m[start:stop], y[start:stop], q[start:stop], shift, p[start:stop], out[start:stop])
+
+
+@njit(**FAST)
+def loss_and_gradient_by_columns(X, w, b, y, q, shift, p, start, stop):  # type: ignore[no-untyped-def]
+    """Sum of p_s L with q lowered by `shift`, and its gradient, bias last; blocks stay in cache for both."""
+    n = X.shape[1]
+    whole = n // 4 * 4
+    sums = np.zeros(n + 2)
+    margins, bends = np.empty(MIDDLE_BLOCK), np.empty(MIDDLE_BLOCK)
+    for s0 in range(start, stop, MIDDLE_BLOCK):
+        s1 = min(stop, s0 + MIDDLE_BLOCK)
+        m, label, slope = margins[: s1 - s0], y[s0:s1], bends[: s1 - s0]
+        scores_by_columns(X, w, b, s0, s1, m)
+        for s in range(len(m)):
+            m[s] *= label[s]
+        sums[0] += slopes(m, label, q[s0:s1], shift, p[s0:s1], slope)
+        for i in range(0, whole, 4):
+            x0, x1, x2, x3 = X[s0:s1, i], X[s0:s1, i + 1], X[s0:s1, i + 2], X[s0:s1, i + 3]
+            g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
+            for s in range(len(slope)):
+                g0 += slope[s] * x0[s]
+                g1 += slope[s] * x1[s]
+                g2 += slope[s] * x2[s]
+                g3 += slope[s] * x3[s]
+            sums[i + 1] += g0
+            sums[i + 2] += g1
+            sums[i + 3] += g2
+            sums[i + 4] += g3
+        for i in range(whole, n):
+            x, total = X[s0:s1, i], 0.0
+            for s in range(len(slope)):
+                total += slope[s] * x[s]
+            sums[i + 1] += total
+        for s in range(len(slope)):
+            sums[n + 1] += slope[s]
+    return sums
+
+
+@njit(**FAST)
+def loss_and_gradient_by_rows(X, w, b, y, q, shift, p, start, stop):  # type: ignore[no-untyped-def]
+    """`loss_and_gradient_by_columns` for a row-major matrix."""
+    n = X.shape[1]
+    sums = np.zeros(n + 2)
+    gradient = sums[1 : n + 1]
+    margins, bends = np.empty(BLOCK), np.empty(BLOCK)
+    for s0 in range(start, stop, BLOCK):
+        s1 = min(stop, s0 + BLOCK)
+        m, label, slope = margins[: s1 - s0], y[s0:s1], bends[: s1 - s0]
+        margins_by_rows(X[s0:s1], w, b, label, m, 0, len(m))
+        sums[0] += slopes(m, label, q[s0:s1], shift, p[s0:s1], slope)
+        for s in range(len(slope)):
+            if slope[s] != 0.0:
+                x, factor = X[s0 + s], slope[s]
+                for i in range(len(gradient)):
+                    gradient[i] += factor * x[i]
+        for s in range(len(slope)):
+            sums[n + 1] += slope[s]
+    return sums
+
+
+@njit(**FAST)
+def margins_of_sparse_rows(indptr, indices, data, w, b, y, out, start, stop):  # type: ignore[no-untyped-def]
+    """Margins of a matrix in compressed rows."""
+    for s in range(start, stop):
+        total = 0.0
+        for k in range(indptr[s], indptr[s + 1]):
+            total += w[np.uint64(indices[k])] * data[k]
+        out[s] = y[s] * (total + b)
+
+
+@njit(**FAST)
+def transposed_sparse(indptr, indices, data, r, out, start, stop):  # type: ignore[no-untyped-def]
+    """Xᵀ r for some columns of a matrix in compressed columns."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += r[np.uint64(indices[k])] * data[k]
+        out[i] = total
+
+
+@njit(**FAST)
+def squares_sparse(indptr, indices, data, p, out, start, stop):  # type: ignore[no-untyped-def]
+    """Σ_s p_s x_si² for some columns of a matrix in compressed columns."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            x = np.float64(data[k])
+            total += p[np.uint64(indices[k])] * x * x
+        out[i] = total
 
 
 @njit(inline="always", **FAST)

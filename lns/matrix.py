@@ -24,6 +24,7 @@ from lns.errors import InvalidInput
 CHUNK = 1 << 16  # rows per task; fixed, so that sums do not depend on the number of threads
 THREADS_FROM = 1 << 22  # numbers
 MOMENT_ROWS = 2048  # of a product in double precision
+MOMENT_CHUNK = 4 * MOMENT_ROWS  # rows per task where each of them costs as much as a square of the features
 _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 T = TypeVar("T")
 LossSums = Callable[[int, int], NDArray]
@@ -45,13 +46,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
-def over_rows(task: Callable[[int, int], T], rows: int, width: int = 4) -> list[T]:
+def over_rows(task: Callable[[int, int], T], rows: int, width: int = 4, chunk: int = CHUNK) -> list[T]:
     """Run ``task(start, stop)`` on fixed chunks of rows and return the results in order.
 
     Passes over many numbers (`rows` times the `width` read in each) use all cores; handing work to threads
     costs more than a short pass.
     """
-    chunks = [(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
+    chunks = [(start, min(start + chunk, rows)) for start in range(0, rows, chunk)]
     if _CORES == 1 or len(chunks) == 1 or rows * width < THREADS_FROM:
         return [task(*chunk) for chunk in chunks]
     lanes = min(_CORES, len(chunks))
@@ -82,6 +83,9 @@ class DenseMatrix:
         by_columns = X.flags.f_contiguous
         self._margins = kernels.margins_by_columns if by_columns else kernels.margins_by_rows
         self._step_gains = kernels.step_gains_by_columns if by_columns else kernels.step_gains_by_rows
+        self._slopes = (
+            kernels.loss_and_gradient_by_columns if by_columns else kernels.loss_and_gradient_by_rows
+        )
 
     def __reduce__(self) -> tuple[type[DenseMatrix], tuple[NDArray]]:
         return DenseMatrix, (self.X,)  # pickled by value, compiled loops would be compiled again
@@ -95,6 +99,14 @@ class DenseMatrix:
         out = np.empty(self.shape[0])
         over_rows(lambda a, z: self._margins(self.X, w, b, y, out, a, z), *self.shape)
         return out
+
+    def loss_and_gradient(
+        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, p: NDArray
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Σ p_s L with q lowered by `shift`, and its gradient, bias last: one pass, in double precision."""
+        arrays = (self.X, w, b, y, q, shift, p)
+        sums = np.sum(over_rows(lambda a, z: self._slopes(*arrays, a, z), *self.shape), axis=0)
+        return float(sums[0]), sums[1:]
 
     def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
         """Change of the mean loss for one level down and one level up of every weight: (N, 2)."""
@@ -139,20 +151,22 @@ class DenseMatrix:
         real = columns < self.shape[1]
         wanted = columns[real]
         rows = np.flatnonzero((h != 0) | (g != 0))  # often few: most examples are beyond the edges
-        whole = len(rows) == self.shape[0]
 
         def part(start: int, stop: int) -> tuple[NDArray, NDArray]:
             second, first = np.zeros((len(columns),) * 2), np.zeros(len(columns))
             for a in range(start, stop, MOMENT_ROWS):
-                z = min(a + MOMENT_ROWS, stop)
-                some = slice(a, z) if whole else rows[a:z]
-                block = np.ones((z - a, len(columns)))
-                block[:, real] = self.X[some, wanted] if whole else self.X[np.ix_(rows[a:z], wanted)]
+                some = rows[a : min(a + MOMENT_ROWS, stop)]
+                block = np.ones((len(some), len(columns)))
+                block[:, real] = self.X[np.ix_(some, wanted)]
                 first += g[some] @ block
-                second += block.T @ (block * h[some, None])
+                block *= np.sqrt(np.abs(h[some]))[:, None]
+                second += block.T @ block  # BLAS sees that this is symmetric
+                below = block[h[some] < 0]
+                if len(below):
+                    second -= 2.0 * (below.T @ below)
             return second, first
 
-        sums = over_rows(part, len(rows), len(columns)) or [part(0, 0)]
+        sums = over_rows(part, len(rows), len(columns) ** 2, MOMENT_CHUNK) or [part(0, 0)]
         seconds, firsts = zip(*sums, strict=True)
         return np.sum(seconds, axis=0), np.sum(firsts, axis=0)
 
@@ -173,9 +187,11 @@ class DenseMatrix:
 class SparseMatrix:
     """Compressed sparse columns with float32 or float64 values."""
 
-    def __init__(self, X: sparse.csc_array) -> None:
+    def __init__(self, X: sparse.csc_array, by_rows: sparse.csr_array | None = None) -> None:
         self.X = X
         self.shape = X.shape
+        if by_rows is not None:
+            self.by_rows = by_rows
 
     @cached_property
     def by_rows(self) -> sparse.csr_array:
@@ -192,18 +208,41 @@ class SparseMatrix:
         return self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes
 
     @property
+    def _width(self) -> int:
+        return self.X.nnz // self.shape[0] + 4
+
+    @property
     def _parts(self) -> tuple[NDArray, NDArray, NDArray]:
         return self.X.indptr, self.X.indices, self.X.data
 
     def margins(self, w: NDArray, b: float, y: NDArray) -> NDArray[np.float64]:
-        out = np.empty(self.shape[0])
-        kernels.margins_sparse(*self._parts, w, b, y, out)
+        out, X = np.empty(self.shape[0]), self.by_rows
+        arrays = (X.indptr, X.indices, X.data, w, b, y, out)
+        over_rows(lambda a, z: kernels.margins_of_sparse_rows(*arrays, a, z), self.shape[0], self._width)
         return out
+
+    def loss_and_gradient(
+        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, p: NDArray
+    ) -> tuple[float, NDArray[np.float64]]:
+        slope, gradient = np.empty(self.shape[0]), np.zeros(self.shape[1] + 1)
+        arrays = (self.margins(w, b, y), y, q, shift, p, slope)
+        loss = sum(over_rows(lambda a, z: kernels.slopes_of_rows(*arrays, a, z), self.shape[0]))
+        self._by_columns(kernels.transposed_sparse, slope, gradient)
+        gradient[-1] = slope.sum()
+        return float(loss), gradient
+
+    def _by_columns(self, kernel: Callable[..., None], vector: NDArray, out: NDArray) -> None:
+        """Run a kernel on all columns, in parts that begin among so many entries."""
+        starts = self.X.indptr[:-1]
+
+        def some(first: int, last: int) -> None:
+            kernel(*self._parts, vector, out, *np.searchsorted(starts, (first, last)))
+
+        over_rows(some, self.X.nnz, 1)
 
     def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
         arrays = (*self._parts, step, y, m, cap, p)
-        width = self.X.nnz // self.shape[0] + 4
-        parts = over_rows(lambda a, z: kernels.step_gains_sparse(*arrays, a, z), self.shape[0], width)
+        parts = over_rows(lambda a, z: kernels.step_gains_sparse(*arrays, a, z), self.shape[0], self._width)
         return np.sum(parts, axis=0)
 
     def column(self, i: int) -> tuple[NDArray, NDArray]:
@@ -211,12 +250,18 @@ class SparseMatrix:
         return self.X.indices[part], self.X.data[part]
 
     def take(self, rows: NDArray) -> SparseMatrix:
-        return SparseMatrix(self.X.tocsr()[rows].tocsc())
+        some = self.by_rows[rows]
+        return SparseMatrix(some.tocsc(), some)
 
     def candidate_losses(
         self, columns: NDArray, changes: NDArray, shifts: NDArray, vectors: tuple[NDArray, ...]
     ) -> LossSums:
-        chosen, by_columns = self.X[:, columns].tocsr(), changes.T
+        chosen, by_columns = self.by_rows, np.ascontiguousarray(changes.T)
+        if 2 * len(columns) < self.shape[1]:
+            chosen = self.X[:, columns].tocsr()
+        else:  # that would be a copy of nearly everything
+            by_columns = np.zeros((self.shape[1], len(changes)))
+            by_columns[columns] = changes.T
         scores = lambda rows: chosen[rows] @ by_columns + shifts  # noqa: E731
         return lambda start, stop: _losses_of_scores(scores, vectors, start, stop)
 
@@ -243,18 +288,25 @@ class SparseMatrix:
         return self.X @ w.astype(self.X.dtype, copy=False)
 
     def squared_column_means(self, p: NDArray) -> NDArray[np.float64]:
-        return np.asarray(self.X.multiply(self.X).T @ p, dtype=np.float64)
+        out = np.zeros(self.shape[1])
+        self._by_columns(kernels.squares_sparse, p, out)
+        return out
 
 
 Matrix = DenseMatrix | SparseMatrix
 
 
 def as_matrix(X: Any) -> Matrix:
-    """Check the data and wrap it: ndarray (no copy) or anything of scipy.sparse (one copy to columns)."""
+    """Check the data and wrap it: ndarray (no copy), or anything of scipy.sparse, by rows and by columns.
+
+    What is compressed already, in either way, is used as it is.
+    """
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         _check_dtype(X.dtype)
         _check_shape(X.shape)
+        usable = X.format == "csr" and X.dtype in (np.float32, np.float64) and X.has_canonical_format
+        by_rows = sparse.csr_array(X) if usable else None
         matrix = sparse.csc_array(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
@@ -262,7 +314,7 @@ def as_matrix(X: Any) -> Matrix:
             matrix = matrix.copy()  # sorting works in place, and the caller's arrays stay as they are
             matrix.sum_duplicates()
         _check_finite(matrix.data)
-        return SparseMatrix(matrix)
+        return SparseMatrix(matrix, by_rows)
     if isinstance(X, np.ma.MaskedArray):
         raise InvalidInput("X must have no missing entries. Got a masked array: drop or fill them first.")
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lns.grid import unpack_bits
+from lns.grid import unique_codes, unpack_bits
 from lns.neighbourhood import fusion
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 MAX_COMBINED = 6  # proposals whose 2^k combinations are all tried, in one matrix product
 
 
-def merge(
-    state: State, proposals: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], float, NDArray[np.float64]]:
+def merge(state: State, proposals: NDArray[np.int32]) -> tuple[NDArray[np.int32], float, NDArray[np.float64]]:
     """The best combination of proposals by the true objective.
 
     "Take this proposal's change or not" is one bit each: a QUBO small enough to solve by trying all its
@@ -29,9 +27,9 @@ def merge(
     -------
     The best codes other than the current ones, their objective, and the objective of each proposal alone.
     """
-    different, place = np.unique(proposals, axis=0, return_inverse=True)
+    different, place = unique_codes(proposals)
     values = state.evaluate(different)
-    alone = values[place.ravel()]
+    alone = values[place]
     moved = np.flatnonzero((different != state.codes).any(axis=1))
     if not len(moved):
         return state.codes, state.objective, alone

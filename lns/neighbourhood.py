@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from lns.grid import unpack_bits
 
+WINDOW_BITS = 2  # of each weight in a window: any function of its four levels is quadratic in them
+
 
 @dataclass(frozen=True)
 class Neighbourhood:
@@ -28,17 +30,16 @@ class Neighbourhood:
     directions
         Integer matrix (D, W): levels that each direction moves each of those weights.
     base
-        Vector (D,): how far along each direction the all-zero answer is from the current codes. Integers,
-        unless it is seen from a point off the grid.
+        Integer vector (D,): how far along each direction the all-zero answer is from the current codes.
     bit_direction, bit_size
         Direction and integer step of every bit.
     start
-        The bits that leave the codes as they are; of a rounding, those of the nearest levels.
+        The bits that leave the codes as they are.
     """
 
     weights: NDArray[np.intp]
     directions: NDArray[np.int32]
-    base: NDArray[np.int32] | NDArray[np.float64]
+    base: NDArray[np.int32]
     bit_direction: NDArray[np.intp]
     bit_size: NDArray[np.int32]
     start: NDArray[np.int8]
@@ -49,7 +50,7 @@ class Neighbourhood:
         return len(self.bit_direction)
 
     @cached_property
-    def reach(self) -> NDArray[np.int32] | NDArray[np.float64]:
+    def reach(self) -> NDArray[np.int32]:
         """The longest way along each direction, in steps."""
         down, up = np.minimum(self.spread, 0).sum(axis=1), np.maximum(self.spread, 0).sum(axis=1)
         return np.maximum(np.abs(self.base + down), np.abs(self.base + up))
@@ -105,34 +106,6 @@ def window(
     sizes = np.concatenate([2 ** np.arange(d, dtype=np.int32) for d in depth])
     start = np.concatenate([unpack_bits(-base[[j]], int(d)).ravel() for j, d in enumerate(depth)])
     return Neighbourhood(weights, np.eye(len(weights), dtype=np.int32), base, owner, sizes, start)
-
-
-def rounding(
-    codes: NDArray[np.int32],
-    levels: NDArray[np.float64],
-    tops: NDArray[np.int32],
-    weights: NDArray[np.integer],
-    rounded: NDArray[np.int32],
-) -> Neighbourhood:
-    """One bit for each weight: the level below or the one above where it would lie off the grid.
-
-    Where the codes `rounded` lie elsewhere, they take the place of the farther of the two. `start` are their
-    bits: the current codes need not be among the answers.
-    """
-    chosen = np.sort(weights).astype(np.intp)
-    wanted = rounded[chosen]
-    below = np.clip(np.floor(levels[chosen]), 0, tops[chosen] - 1).astype(np.int32)
-    below = np.clip(below, wanted - 1, wanted)
-    below = np.clip(below, 0, tops[chosen] - 1)
-    count = len(chosen)
-    return Neighbourhood(
-        chosen,
-        np.eye(count, dtype=np.int32),
-        below - codes[chosen],
-        np.arange(count),
-        np.ones(count, dtype=np.int32),
-        (wanted > below).astype(np.int8),
-    )
 
 
 def fusion(current: NDArray[np.int32], proposals: NDArray[np.int32]) -> Neighbourhood:

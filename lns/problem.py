@@ -114,6 +114,7 @@ class QLossProblem:
         self.matrix, self.y, self.q, self.share = matrix, y, q, share
         self.num_examples, self.num_features = matrix.shape
         self.cap = np.square(1.0 - q)  # the height of the loss of a flagged example
+        self._known: dict[Any, Any] = {}  # worked out from the examples once, on whatever levels
 
     def _set_model(
         self, lam: float, weight_bits: int, bias_bits: int, target_bits: int, target_span: float
@@ -240,7 +241,7 @@ class QLossProblem:
             np.int32
         )
 
-    def values(self, codes: NDArray[np.integer]) -> tuple[NDArray[np.float64], Any]:
+    def values(self, codes: NDArray[np.integer] | NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
         """Weights and bias of codes (weights first, bias last; leading axes are kept)."""
         return self.weight_grid.values(codes[..., :-1]), self.bias_grid.values(codes[..., -1:])[..., 0]
 
@@ -276,19 +277,15 @@ class QLossProblem:
         return self.mean_loss(self.matrix.margins(w, b, self.y), cap)
 
     def mean_loss(self, m: NDArray[np.float64], cap: NDArray[np.float64] | None = None) -> float:
-        """Weighted mean of the q-loss of margins m; `cap` is where it stops growing, by default `self.cap`."""
+        """Weighted mean of the q-loss of margins m; `cap` is where it stops growing, here `self.cap`."""
         height = self.cap if cap is None else cap
         return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, height, self.share, a, z), len(m))))
 
     def loss_and_gradient(
         self, w: NDArray[np.float64], b: float, shift: float = 0.0
     ) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss with q lowered by `shift`, and its gradient (bias last), in the precision of the data."""
-        top = 1.0 - self.q + shift  # the u = 1 - m at which the loss stops growing
-        u = np.clip(1.0 - self.y * (self.matrix.dot(w) + b), 0.0, top)
-        slope = -2.0 * self.share * self.y * np.where(u < top, u, 0.0)
-        gradient = np.append(self.matrix.transposed_dot(slope), slope.sum())
-        return float(self.share @ np.square(u)), gradient
+        """Mean loss with q lowered by `shift`, and its gradient, bias last."""
+        return self.matrix.loss_and_gradient(w, b, self.y, self.q, shift, self.share)
 
     def second_order(
         self,
@@ -310,7 +307,7 @@ class QLossProblem:
         return float(model.value.sum()), gradient, hessian
 
     def step_gains(self, m: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Change of the mean loss from margins m by one step down and up of every weight and, last, the bias."""
+        """Change of the mean loss from margins m by steps down and up of weights and, last, the bias."""
         gains, arrays = np.empty((len(steps), 2)), (self.y, m, self.cap, self.share)
         gains[:-1] = self.matrix.step_gains(steps[:-1], *arrays)
         parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), self.num_examples)
@@ -334,11 +331,9 @@ class QLossProblem:
 
     def squared_means(self) -> NDArray[np.float64]:
         """Weighted mean of the squares of every feature."""
-        return self._squared_means
-
-    @cached_property
-    def _squared_means(self) -> NDArray[np.float64]:
-        return self.matrix.squared_column_means(self.share)
+        if "squared means" not in self._known:
+            self._known["squared means"] = self.matrix.squared_column_means(self.share)
+        return self._known["squared means"]
 
     def best_target_codes(
         self, m: NDArray[np.float64], rows: slice | NDArray[np.integer] = slice(None)
@@ -387,6 +382,25 @@ class QLossProblem:
         return QLossProblem.assemble(
             self.model(), self.matrix.take(rows), self.y[rows], self.q[rows], share / share.sum()
         )
+
+    def reweighted(self, share: NDArray[np.float64]) -> QLossProblem:
+        """The same problem, sharing its data, with other shares of the examples in the mean."""
+        other = copy(self)
+        other.share, other._known = share, {}
+        return other
+
+    def sample(self, rows: int, keep: bool = True) -> QLossProblem:
+        """At most so many of the examples, always the same ones; kept for the next time, or not."""
+        rows = min(rows, self.max_sample_rows)
+        if rows not in self._known:
+            chosen = None
+            if rows < self.num_examples:
+                chosen = np.sort(np.random.default_rng(0).choice(self.num_examples, rows, replace=False))
+            part = self.subset(chosen)
+            if part is self or not keep:
+                return part
+            self._known[rows] = part
+        return self._known[rows]
 
     def model(self) -> dict[str, Any]:
         """All but the examples: what has to be known wherever some of them are."""

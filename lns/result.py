@@ -93,6 +93,16 @@ class Result:
         """How often a shard of the data was lost and read again."""
         return sum(record.rebuilt for record in self.rounds)
 
+    def gains(self) -> dict[str, float]:
+        """By how much rounds of each kind have lowered the best objective."""
+        total: dict[str, float] = {}
+        before = self.start_objective
+        for record in self.rounds:
+            kind = record.neighbourhoods[0].kind
+            total[kind] = total.get(kind, 0.0) + before - record.best
+            before = record.best
+        return total
+
     def times(self) -> dict[str, float]:
         """Seconds spent in each step, summed over neighbourhoods that may have run side by side."""
         total: dict[str, float] = {}
@@ -151,6 +161,11 @@ class Result:
             f"rounds       {len(self.rounds):,}, {self.accepted:,} accepted; stop: {self.stop_reason}",
             f"time         {self.wall_time:.1f} s  ({shares})",
         ]
+        if gains := {kind: gain for kind, gain in self.gains().items() if gain > 0}:
+            each = ", ".join(
+                f"{kind} {gain:.2g}" for kind, gain in sorted(gains.items(), key=lambda one: -one[1])
+            )
+            lines.insert(1, f"lowered by   {each}")
         if chip := self.chip():
             lines.append(
                 f"chip         {chip['calls']:,} sub-QUBOs on {chip['num_qubits']:.0f} qubits, chains of "

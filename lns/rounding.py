@@ -5,14 +5,15 @@ takes one weight after the other; after each, all weights not yet rounded move t
 quadratic model of the loss knows (Babai's nearest plane; the idea behind GPTQ and optimal brain surgeon).
 Which order is best, and how far the model should look, depends on the data: several are tried, and the
 objective itself decides. On data that can be separated rounding pushes examples over the edges of the loss;
-there it pays to round half of the weights, let the others settle anew, and so on.
+there it pays to round half of the weights, let the others settle anew, and so on. Sweeps come last: each
+weight in turn takes the level that is best where all others are, as the loss itself says. They need no model,
+and are all there is for thousands of weights.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
-from lns.descent import NEWTON_FEATURES, Box, descend
+from lns.descent import CURVATURE_ROWS, NEWTON_FEATURES, Box, descend
+from lns.grid import unique_codes
+from lns.walk import Walker
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
+    from lns.state import State
 
 WIDTHS = (0.0, 0.5)  # of the margins over which curvature is averaged
 DAMPING = 0.1  # of the diagonal, for averaged curvature
 LEAST_CURVATURE = 1e-6  # in any direction, in terms of that of single weights
 UNDIVIDED = 8  # weights that are rounded all at once in the pass by halves
-FOLLOW_ROWS = 50_000  # rows that weights settle on between halves, at most
 
 
 def round_compensated(
@@ -45,13 +48,19 @@ def round_compensated(
         return nearest
     state = problem.state(nearest)
     tried = [nearest]
-    for candidate in _candidates(problem, levels, nearest):
-        tried.append(candidate)
-        if perf_counter() > deadline:
-            break
-    if perf_counter() < deadline and problem.num_features < NEWTON_FEATURES:
-        tried.append(_by_halves(problem, levels, deadline))
-    different = np.unique(np.stack(tried), axis=0)
+    if problem.num_features < NEWTON_FEATURES:
+        for candidate in _candidates(problem, levels, nearest):
+            tried.append(candidate)
+            if perf_counter() > deadline:
+                break
+        if perf_counter() < deadline:
+            tried.append(_by_halves(problem, levels, deadline))
+    best = _best(state, tried)
+    return _best(state, [best, *_by_sweeps(problem, (levels, best), deadline)])
+
+
+def _best(state: State, tried: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    different = unique_codes(np.stack(tried))[0]
     return different[np.argmin(state.evaluate(different))]
 
 
@@ -72,12 +81,12 @@ def _candidates(
 ) -> Iterator[NDArray[np.int32]]:
     """Codes by compensated rounding, for every model of the loss and every order."""
     free = np.flatnonzero(np.abs(levels - nearest) > 1e-9)  # what lies on a level has no error to make up for
-    size = np.append(problem.squared_means(), 1.0) * np.square(problem.steps)
-    if len(free) > NEWTON_FEATURES:  # the others are rounded to the nearest levels
-        free = np.sort(free[np.argsort(-size[free], kind="stable")[:NEWTON_FEATURES]])
     for width in WIDTHS:
         hessian = hessian_in_levels(problem, levels, free, width)
-        for order in (np.argsort(-np.diag(hessian), kind="stable"), np.argsort(np.diag(hessian), kind="stable")):
+        for order in (
+            np.argsort(-np.diag(hessian), kind="stable"),
+            np.argsort(np.diag(hessian), kind="stable"),
+        ):
             codes = nearest.copy()
             codes[free] = nearest_plane(hessian, levels[free], problem.tops[free], order)
             yield codes
@@ -86,13 +95,13 @@ def _candidates(
 def hessian_in_levels(
     problem: QLossProblem, levels: NDArray[np.float64], free: NDArray[np.intp], width: float
 ) -> NDArray[np.float64]:
-    """Curvature of the objective in units of levels, positive definite."""
+    """Curvature of the objective in units of levels, positive definite; of large data that of a sample."""
     w, b = problem.values(levels)
-    steps = problem.steps[free]
-    hessian = problem.second_order(w, float(b), free, width=width)[2]
+    steps, few = problem.steps[free], problem.sample(CURVATURE_ROWS)
+    hessian = few.second_order(w, float(b), free, width=width)[2]
     hessian[np.diag_indices_from(hessian)] += 2 * np.append(np.full(len(w), problem.lam), 0.0)[free]
     hessian *= np.outer(steps, steps)
-    size = np.append(problem.squared_means(), 1.0)[free] * np.square(steps)
+    size = np.append(few.squared_means(), 1.0)[free] * np.square(steps)
     damping = DAMPING if width else 0.0
     own = np.maximum(np.diag(hessian), 1e-3 * size) + 1e-300
     # Averaged curvature is negative where examples are about to be given up, and features may be repeated.
@@ -102,12 +111,15 @@ def hessian_in_levels(
 
 
 def nearest_plane(
-    hessian: NDArray[np.float64], levels: NDArray[np.float64], tops: NDArray[np.integer], order: NDArray[np.intp]
+    hessian: NDArray[np.float64],
+    levels: NDArray[np.float64],
+    tops: NDArray[np.integer],
+    order: NDArray[np.intp],
 ) -> NDArray[np.int32]:
     """Whole levels near `levels`, rounded in this `order`, each making up for those before it.
 
-    With H = RᵀR and the first to be rounded last in R, the best place of weight k, given those rounded before,
-    is its own less the errors of these weighted by the entries of row k of R.
+    With H = RᵀR and the first to be rounded last in R, the best place of weight k, given those rounded
+    before, is its own less the errors of these weighted by the entries of row k of R.
     """
     last_first = order[::-1]
     root = cholesky(hessian[np.ix_(last_first, last_first)])
@@ -123,14 +135,9 @@ def nearest_plane(
     return codes
 
 
-def _by_halves(
-    problem: QLossProblem, levels: NDArray[np.float64], deadline: float
-) -> NDArray[np.int32]:
+def _by_halves(problem: QLossProblem, levels: NDArray[np.float64], deadline: float) -> NDArray[np.int32]:
     """Codes for which half of the weights are rounded at a time, and the others settle around them."""
-    rows = problem.num_examples
-    few = min(FOLLOW_ROWS, problem.max_sample_rows)
-    if rows > few:
-        problem = problem.subset(np.sort(np.random.default_rng(0).choice(rows, few, replace=False)))
+    problem = problem.sample(CURVATURE_ROWS).on_levels(*problem.grids)
     levels, left, box = levels.copy(), np.arange(len(levels)), box_of(problem)
     while len(left):
         hessian = hessian_in_levels(problem, levels, left, WIDTHS[-1])
@@ -147,27 +154,19 @@ def _by_halves(
     return levels.astype(np.int32)
 
 
-@dataclass(frozen=True)
-class Settled:
-    """A point between the levels, and the whole levels that compensated rounding gives it."""
+def _by_sweeps(
+    problem: QLossProblem, starts: tuple[NDArray, NDArray], deadline: float
+) -> Iterator[NDArray[np.int32]]:
+    """Codes for which one weight after the other takes its best level, given where all others are now.
 
-    codes: NDArray[np.int32]  # on the grid: where the weights were that have left it
-    levels: NDArray[np.float64]  # of all weights and, last, of the bias: codes that need not be whole
-    weights: NDArray[np.float64]
-    margins: NDArray[np.float64]
-    rounded: NDArray[np.int32]
-
-
-def settle(problem: QLossProblem, codes: NDArray[np.int32], free: NDArray[np.intp]) -> Settled:
-    """Where a descent leads if the `free` weights need not stay on their levels; all others stay."""
-    w, b = problem.values(codes)
-    w, b = descend(problem, w, float(b), box=box_of(problem), free=np.sort(free), steps=5)
-    levels = codes.astype(np.float64)
-    levels[free] = levels_of(problem, w, b)[free]
-    loose = free[np.abs(levels[free] - np.rint(levels[free])) > 1e-9]
-    rounded = np.rint(levels).astype(np.int32)
-    if len(loose):
-        hessian = hessian_in_levels(problem, levels, loose, 0.0)
-        order = np.argsort(-np.diag(hessian), kind="stable")
-        rounded[loose] = nearest_plane(hessian, levels[loose], problem.tops[loose], order)
-    return Settled(codes, levels, w, problem.matrix.margins(w, b, problem.y), rounded)
+    From where the weights are between the levels, and from the best levels so far: either may end lower. A
+    sample does not know all of very many features.
+    """
+    rows = CURVATURE_ROWS if problem.num_features < NEWTON_FEATURES else problem.max_sample_rows
+    part = problem.sample(rows).on_levels(*problem.grids)
+    no_partners = np.empty((len(problem.tops), 0), dtype=np.intp), np.empty((len(problem.tops), 0))
+    walker = Walker(part, *no_partners)
+    order = np.argsort(-np.append(part.squared_means(), 1.0) * np.square(part.steps), kind="stable")
+    for start in starts:
+        if perf_counter() < deadline:
+            yield walker.sweep(part, start, order, lambda: perf_counter() > deadline)

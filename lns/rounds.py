@@ -1,7 +1,7 @@
-"""One neighbourhood, from choice to proposal: a walk, or a sub-QUBO that is built, solved and ranked.
+"""One neighbourhood, from choice to proposal: a walk, or sub-QUBOs that are built, solved and ranked.
 
-Everything here is a function of the examples, a `Task` and a seed, so that it gives the same proposal wherever
-and whenever it runs.
+Everything here is a function of the examples, a `Task` and a seed, so that it gives the same proposal
+wherever and whenever it runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from lns import subproblem
 from lns.descent import descend
 from lns.grid import Grid, unpack_bits
 from lns.matrix import numbers_per_row
-from lns.rounding import Settled, settle
 from lns.walk import Walker, partners
 
 if TYPE_CHECKING:
@@ -32,8 +31,13 @@ if TYPE_CHECKING:
 NO_EXAMPLES = np.empty(0, dtype=np.intp)
 COLD = 0.04  # temperature at which a walk ends, in units of an average example's loss
 WALK_BITS, WALK_REACH = 10, 4.0  # levels of a walk off the grid, and its reach in terms of the interval
-PASSES = 10  # over the data that a sub-QUBO round costs, about
-BIT_PAIR = 60.0  # nanoseconds that a solver needs for each pair of variables, about
+HOP_THROWN = 0.1  # share of the weights that a hop throws to random levels, at most
+HOP_WIDTHS, HOP_END = (1.5, 0.7), (0.3, 0.0)  # of margins: first, then until both bring nothing
+HOP_ROUNDS = 8  # sub-QUBOs of a hop, about
+HOP_EXAMPLES = 0.25  # share of the examples that a hop off the grid settles on first
+PASSES = 10  # over the data that a sub-QUBO costs, about
+BIT_PAIR = 200.0  # nanoseconds that a solver needs for each pair of variables, about
+PREFIXES = 24  # points on the way to an answer that are judged, at most
 
 
 class Part:
@@ -42,9 +46,7 @@ class Part:
     What is proposed is judged on all examples afterwards, so a sample costs no exactness.
     """
 
-    def __init__(
-        self, problem: QLossProblem, rows: int, seed: int, w: NDArray[np.float64], b: float
-    ) -> None:
+    def __init__(self, problem: QLossProblem, rows: int, seed: int, w: NDArray[np.float64], b: float) -> None:
         self.rows, self.point = min(rows, problem.max_sample_rows), (w, b)
         if self.rows < problem.num_examples:
             order = np.random.default_rng(seed).permutation(problem.num_examples)  # samples are nested
@@ -76,9 +78,10 @@ class Choice:
     Parameters
     ----------
     kind
-        ``"window"``: neighbouring levels of some weights; ``"rounding"``: the level below or above where
-        they lie once all of them have left the grid and settled; ``"fusion"``: one bit per weight, its level
-        now or that of another solution; ``"stored"``: the paper's bits; ``"walk"``: no sub-QUBO.
+        ``"window"``: neighbouring levels of some weights; ``"hop"``: a few weights are thrown to random
+        levels and windows lead down from there; where levels follow the solution, to a minimum for a random
+        part of the examples and on to one for all; ``"fusion"``: one bit per weight, its level now or that of
+        another solution; ``"stored"``: the paper's bits; ``"walk"``: no sub-QUBO.
     weights
         Indices of the weights that get bits (N is the bias).
     background
@@ -144,21 +147,24 @@ class Proposal:
 
 def work_of(part: Part, task: Task) -> float:
     """What a task should cost, in what takes about a nanosecond: counted, so that a run can be repeated."""
-    if task.choice.kind == "walk":
+    choice = task.choice
+    if choice.kind == "walk":
         return task.moves * part.walker.move_work
-    numbers = part.rows * (numbers_per_row(part.problem.matrix) + 4)
-    bits = min(2 * len(task.choice.weights), task.choice.max_bits)
-    variables = bits + task.choice.examples * part.problem.target_bits
-    return PASSES * numbers + BIT_PAIR * variables**2
+    bits = min(nb.WINDOW_BITS * len(choice.weights), choice.max_bits)
+    variables = bits + choice.examples * part.problem.target_bits
+    row = numbers_per_row(part.problem.matrix) + 4
+    one = part.rows * row * (PASSES + min(bits, row)) + BIT_PAIR * variables**2
+    return one * HOP_ROUNDS if choice.kind == "hop" else one
 
 
 def make_neighbourhood(
     problem: QLossProblem, codes: NDArray[np.int32], choice: Choice, rng: np.random.Generator
 ) -> nb.Neighbourhood:
-    """The bits of a choice of any kind but ``"rounding"``."""
-    if choice.kind == "window":
-        low = rng.integers(-3, 1, len(choice.weights))
-        return nb.window(codes, problem.tops, choice.weights, 2, low)
+    """The bits of a choice."""
+    if choice.kind in ("window", "hop"):
+        bits = min(nb.WINDOW_BITS, choice.max_bits)
+        low = rng.integers(1 - 2**bits, 1, len(choice.weights))
+        return nb.window(codes, problem.tops, choice.weights, bits, low)
     if choice.kind == "stored":
         depth = np.log2(problem.tops[choice.weights] + 1).round().astype(int)
         chosen = np.array([(i, k) for i, d in zip(choice.weights, depth, strict=True) for k in range(d)])
@@ -171,7 +177,7 @@ def make_neighbourhood(
 
 
 def choose_examples(
-    problem: QLossProblem, place: subproblem.Place, neighbourhood: nb.Neighbourhood, count: int
+    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, count: int
 ) -> NDArray[np.intp]:
     """Examples that get exact target bits: at most `count` whose case can change in this neighbourhood.
 
@@ -181,7 +187,7 @@ def choose_examples(
     """
     if count == 0:
         return NO_EXAMPLES
-    edge = np.minimum(np.abs(place.margins - problem.q), np.abs(place.margins - 1.0))
+    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
     pool = min(8 * count, len(edge))
     near = np.argpartition(edge, pool - 1)[:pool]
     moved = problem.steps[neighbourhood.weights] * np.abs(neighbourhood.directions)
@@ -231,7 +237,18 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
         return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0)
     if task.choice.kind == "walk":
         return walk(part, task, int(rng.integers(2**31)), used)
-    return ask(part, solver, task, rng, lambda: used() >= 1.0)
+    asking = Asking(solver, task.choice, rng, lambda: used() >= 1.0)
+    problem, codes, point = part.on(task.grids), task.codes, None
+    if task.choice.kind != "hop":
+        codes = asking(problem, codes)[0]
+    elif task.follow:
+        point = hop_off_the_grid(problem, codes, asking)
+    else:
+        codes = hop(problem, codes, asking)
+    batch = part.row_numbers[asking.batch]
+    return Proposal(
+        codes, task.choice, batch, *asking.sizes, asking.reads, asking.clock.laps, asking.chip, point
+    )  # fmt: skip
 
 
 def walk(part: Part, task: Task, seed: int, used: Callable[[], float]) -> Proposal:
@@ -248,11 +265,9 @@ def walk(part: Part, task: Task, seed: int, used: Callable[[], float]) -> Propos
     if not task.follow:
         return Proposal(codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps)
     w, b = problem.values(codes)
-    w, b = descend(problem, w, float(b), box=problem.given_box())
+    w, b = descend(problem, w, float(b), box=problem.given_box(), expired=lambda: used() >= 1.0)
     clock.lap("descent")
-    return Proposal(
-        task.codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=np.append(w, b)
-    )
+    return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=np.append(w, b))
 
 
 def fine_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
@@ -266,61 +281,117 @@ def fine_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
     return fine, Grid.make(middle - reach, middle + reach, WALK_BITS, 1, "bias_range")
 
 
-def ask(
-    part: Part, solver: Solver, task: Task, rng: np.random.Generator, expired: Callable[[], bool]
-) -> Proposal:
-    """The best codes that a solver has for the sub-QUBO of a choice."""
-    clock, choice, problem = Clock(), task.choice, part.on(task.grids)
-    state = problem.state(task.codes)
-    clock.lap("objective")
-    place: State | Settled = state
-    if choice.kind == "rounding":
-        place = settle(problem, task.codes, choice.weights)
-        clock.lap("settle")
-    sub, neighbourhood, batch = build(problem, place, choice, rng)
-    start = start_bits(problem, place, neighbourhood, batch)
-    clock.lap("build")
-    waits = {"expired": expired} if getattr(solver, "interruptible", False) else {}
-    samples = solver(sub, start, int(rng.integers(2**31)), **waits)
-    clock.lap("solve")
-    codes = best_read(state, neighbourhood, samples)[0]
-    clock.lap("rank")
-    info = getattr(solver, "info", None)
-    chip = [] if info is None else [info.to_dict()]
-    sizes = sub.num_variables, sub.num_couplers, len(samples)
-    return Proposal(codes, choice, part.row_numbers[batch], *sizes, clock.laps, chip)
+@dataclass
+class Asking:
+    """Asks a solver for the sub-QUBOs of one choice, and keeps account of it."""
+
+    solver: Solver
+    choice: Choice
+    rng: np.random.Generator
+    expired: Callable[[], bool]
+    clock: Clock = field(default_factory=Clock)
+    batch: NDArray[np.intp] = field(default_factory=lambda: NO_EXAMPLES)
+    sizes: tuple[int, int] = (0, 0)  # variables and couplers
+    reads: int = 0
+    chip: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(
+        self, problem: QLossProblem, codes: NDArray[np.int32], width: float | None = None
+    ) -> tuple[NDArray[np.int32], float, float]:
+        """The best codes that the solver has other than these, their objective, and that of these."""
+        choice = self.choice if width is None else replace(self.choice, width=width)
+        state = problem.state(codes)
+        self.clock.lap("objective")
+        sub, neighbourhood, self.batch = build(problem, state, choice, self.rng)
+        start = start_bits(problem, state, neighbourhood, self.batch)
+        self.clock.lap("build")
+        waits = {"expired": self.expired} if getattr(self.solver, "interruptible", False) else {}
+        samples = self.solver(sub, start, int(self.rng.integers(2**31)), **waits)
+        self.clock.lap("solve")
+        answers = (
+            samples if choice.kind == "stored" else np.vstack([samples, on_the_way(sub, start, samples)])
+        )
+        found = best_read(state, neighbourhood, answers)
+        self.clock.lap("rank")
+        self.sizes, self.reads = (sub.num_variables, sub.num_couplers), self.reads + len(samples)
+        info = getattr(self.solver, "info", None)
+        self.chip += [] if info is None else [info.to_dict()]
+        return *found, state.objective
+
+
+def hop(problem: QLossProblem, codes: NDArray[np.int32], asking: Asking) -> NDArray[np.int32]:
+    """Throw a few weights to random levels and go down from there by sub-QUBOs.
+
+    Curvature is averaged over wide margins at first, so that examples given up are seen from afar.
+    """
+    rng, codes = asking.rng, codes.copy()
+    count = rng.integers(1, max(1, int(HOP_THROWN * len(codes))) + 1)
+    thrown = rng.choice(len(codes), count, replace=False)
+    codes[thrown] = rng.integers(0, problem.tops[thrown] + 1)
+    widths, failed = list(HOP_WIDTHS), 0
+    while failed < len(HOP_END) and not asking.expired():
+        found, value, before = asking(problem, codes, widths.pop(0) if widths else HOP_END[failed])
+        better = value < before
+        codes = found if better else codes
+        failed = 0 if better or widths else failed + 1
+    return codes
+
+
+def hop_off_the_grid(problem: QLossProblem, codes: NDArray[np.int32], asking: Asking) -> NDArray[np.float64]:
+    """Weights and, last, the bias at a minimum for a random part of the examples, then at one for all."""
+    chosen = np.where(asking.rng.random(problem.num_examples) < HOP_EXAMPLES, problem.share, 0.0)
+    some = problem.reweighted(chosen / chosen.sum()) if chosen.any() else problem  # no copy of the data
+    w, b = problem.values(codes)
+    for place in (some, problem):
+        w, b = descend(place, w, float(b), box=problem.given_box(), expired=asking.expired)
+    asking.clock.lap("descent")
+    return np.append(w, b)
 
 
 def build(
-    problem: QLossProblem, place: subproblem.Place, choice: Choice, rng: np.random.Generator
+    problem: QLossProblem, state: State, choice: Choice, rng: np.random.Generator
 ) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
-    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits.
-
-    The place of a rounding is where its weights have settled, of any other choice the current state.
-    """
-    if isinstance(place, Settled):
-        neighbourhood = nb.rounding(place.codes, place.levels, problem.tops, choice.weights, place.rounded)
-        away = (place.codes - place.levels)[neighbourhood.weights]
-        around = replace(neighbourhood, base=neighbourhood.base + away)
-    else:
-        around = neighbourhood = make_neighbourhood(problem, place.codes, choice, rng)
-    batch = choose_examples(problem, place, around, choice.examples)
+    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits."""
+    neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
+    batch = choose_examples(problem, state, neighbourhood, choice.examples)
     if choice.background == "pinned":
-        background = subproblem.pinned(problem, place.margins)
+        background = subproblem.pinned(problem, state.margins)
     else:
-        background = subproblem.curvature(problem, place.margins, choice.width)
-    return subproblem.build(problem, place, around, batch, background), neighbourhood, batch
+        background = subproblem.curvature(problem, state.margins, choice.width)
+    return subproblem.build(problem, state, neighbourhood, batch, background), neighbourhood, batch
 
 
 def start_bits(
-    problem: QLossProblem, place: subproblem.Place, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]
+    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]
 ) -> NDArray[np.int8]:
-    """The bits at which a solver begins, the batch's targets at their best.
-
-    They leave everything as it is; those of a rounding are the compensated ones.
-    """
-    targets = problem.best_target_codes(place.margins[batch], batch)
+    """The bits that leave everything as it is, the batch's targets at their best."""
+    targets = problem.best_target_codes(state.margins[batch], batch)
     return np.append(neighbourhood.start, unpack_bits(targets, problem.target_bits).ravel())
+
+
+def on_the_way(
+    sub: subproblem.SubQubo, start: NDArray[np.int8], samples: NDArray[np.integer]
+) -> NDArray[np.int8]:
+    """Points between the start and the answer of lowest energy: a line search in bits.
+
+    The model is good near the start and may be poor where the answer lies. One weight bit after the other
+    takes its new value, each time the one that lowers the energy most; of all stations some are returned.
+    """
+    answer = samples[np.argmin(sub.energies(samples))]
+    left = np.flatnonzero(start[: sub.num_weight_bits] != answer[: sub.num_weight_bits])
+    here = start.copy()
+    here[sub.num_weight_bits :] = answer[sub.num_weight_bits :]
+    field, stations = sub.linear + sub.quadratic @ here, []
+    while len(left):
+        k = int(np.argmin((1 - 2 * here[left]) * field[left]))
+        bit, left = left[k], np.delete(left, k)
+        field = field + (1 - 2 * here[bit]) * sub.quadratic[bit]
+        here[bit] = answer[bit]
+        stations.append(here.copy())
+    if not stations:
+        return start[None, :][:0]
+    kept = np.unique(np.geomspace(1, len(stations), PREFIXES).round().astype(int)) - 1
+    return np.stack(stations)[kept]
 
 
 def best_read(

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lns.errors import InvalidInput
+from lns.neighbourhood import WINDOW_BITS
 from lns.rounds import Choice
 
-KINDS = ("walk", "window", "rounding", "fusion")  # those of the engine; "stored" is that of the paper
-FLOOR = 0.1  # share of the draws that every kind gets, whatever it has brought
+KINDS = ("walk", "window", "hop", "fusion")  # those of the engine; "stored" is that of the paper
+NOTHING = (
+    1e-4 / 1e9
+)  # of the objective, per unit of work (about a nanosecond): what brings less brings nothing
 MEMORY = 0.7  # of what a kind has brought, from one of its rounds to the next
-WINDOW_BITS = 2
 WIDTHS = (0.0, 0.3)  # of margins over which the curvature of a window is averaged, in turn
 
 
@@ -31,26 +33,24 @@ class View:
 
 @dataclass
 class Wheel:
-    """Draws kinds by what they have brought per unit of work: each once at first, then in proportion."""
+    """Draws kinds so that each gets work in proportion to what that has brought; each once at first."""
 
-    kinds: Sequence[str]
-    rates: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)  # gain per unit of work
+    works: dict[str, float] = field(default_factory=dict)  # of one round
 
-    def draw(self, rng: np.random.Generator) -> str:
+    def draw(self, kinds: Sequence[str], rng: np.random.Generator) -> str:
         """The next kind."""
-        for kind in self.kinds:
+        for kind in kinds:
             if kind not in self.rates:
                 return kind
-        rates = np.array([self.rates[kind] for kind in self.kinds])
-        total = rates.sum()
-        share = rates / total if total > 0 else np.full(len(rates), 1.0 / len(rates))
-        share = FLOOR + (1.0 - FLOOR * len(rates)) * share
-        return str(rng.choice(list(self.kinds), p=share / share.sum()))
+        rates, works = (np.array([of[kind] for kind in kinds]) for of in (self.rates, self.works))
+        often = (NOTHING + rates) / works
+        return str(rng.choice(list(kinds), p=often / often.sum()))
 
-    def reward(self, kind: str, rate: float) -> None:
-        """Remember what a round of a kind has brought."""
-        before = self.rates.get(kind)
-        self.rates[kind] = rate if before is None else MEMORY * before + (1 - MEMORY) * rate
+    def reward(self, kind: str, gain: float, work: float) -> None:
+        """Remember what a round of a kind has brought, and what it took."""
+        for of, now in ((self.rates, gain / work), (self.works, work)):
+            of[kind] = MEMORY * of[kind] + (1 - MEMORY) * now if kind in of else now
 
 
 class Selector:
@@ -69,29 +69,35 @@ class Selector:
     """
 
     def __init__(
-        self, kinds: Sequence[str], heats: Sequence[float], *, max_bits: int, max_examples: int, background: str
+        self,
+        kinds: Sequence[str],
+        heats: Sequence[float],
+        *,
+        max_bits: int,
+        max_examples: int,
+        background: str,
     ) -> None:
         if max_bits < 1 and set(kinds) != {"walk"}:
             raise InvalidInput(
-                f"A round needs room for at least one weight bit. Got max_bits = {max_bits}: give a larger one, "
-                "or a solver that takes larger sub-QUBOs."
+                f"A round needs room for at least one weight bit. Got max_bits = {max_bits}: give a larger "
+                "one, or a solver that takes larger sub-QUBOs."
             )
         self.max_bits, self.max_examples, self.background = max_bits, max_examples, background
-        self.heats, self.wheel = heats, Wheel(kinds)
+        self.kinds, self.heats, self.wheel = kinds, heats, Wheel()
         self.walks = self.windows = 0  # how many there have been
 
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
         """As many choices as asked for, all of one kind: they run side by side."""
-        kind = self.wheel.draw(rng)
-        if kind == "fusion" and not self._differ(view):
-            self.wheel.reward("fusion", 0.0)
-            kind = self.wheel.kinds[0]
+        possible = [kind for kind in self.kinds if kind != "fusion" or self._differ(view)]
+        kind = self.wheel.draw(possible or ["window"], rng)
         return [self._choice(kind, view, rng) for _ in range(count)]
 
     def _choice(self, kind: str, view: View, rng: np.random.Generator) -> Choice:
         if kind == "walk":
             self.walks += 1
-            return Choice(kind, np.empty(0, dtype=np.intp), heat=self.heats[(self.walks - 1) % len(self.heats)])
+            return Choice(
+                kind, np.empty(0, dtype=np.intp), heat=self.heats[(self.walks - 1) % len(self.heats)]
+            )
         other, width, examples = None, 0.0, self.max_examples
         if kind == "fusion":
             differ = self._differ(view)
@@ -100,10 +106,9 @@ class Selector:
             weights = rng.permutation(np.flatnonzero(view.other_codes[k] != view.codes))[: self.max_bits]
         else:
             depth = np.ceil(np.log2(view.tops + 1)).astype(int)
-            if kind == "rounding":
-                depth, examples = np.ones_like(depth), 0
-            elif kind == "window":
-                depth = np.minimum(depth, WINDOW_BITS)
+            if kind != "stored":
+                depth = np.minimum(depth, min(WINDOW_BITS, self.max_bits))
+            if kind == "window":
                 width = WIDTHS[self.windows % len(WIDTHS)]
                 self.windows += 1
             weights = connected_weights(view, depth, self.max_bits, rng)
@@ -113,25 +118,26 @@ class Selector:
         return [k for k, codes in enumerate(view.other_codes) if (codes != view.codes).any()]
 
     def update(self, kind: str, gain: float, work: float) -> None:
-        """Learn what the neighbourhoods of the last round have brought, and what they cost."""
-        self.wheel.reward(kind, max(gain, 0.0) / max(work, 1.0))
+        """Learn what share of the objective the last round has brought, and what it cost."""
+        self.wheel.reward(kind, max(gain, 0.0), max(work, 1.0))
 
     def state(self) -> dict[str, float]:
         """What has been learnt, for checkpoints."""
-        return {"walks": self.walks, "windows": self.windows, **{f"rate {k}": v for k, v in self.wheel.rates.items()}}
+        learnt = {"rate": self.wheel.rates, "work": self.wheel.works}
+        known = {f"{name} {kind}": value for name, of in learnt.items() for kind, value in of.items()}
+        return {"walks": self.walks, "windows": self.windows, **known}
 
     def restore(self, state: Mapping[str, float]) -> None:
         """Go on with what had been learnt."""
         self.walks, self.windows = int(state.get("walks", 0)), int(state.get("windows", 0))
-        self.wheel.rates = {
-            name.removeprefix("rate "): rate for name, rate in state.items() if name.startswith("rate ")
-        }
+        for name, of in ("rate ", self.wheel.rates), ("work ", self.wheel.works):
+            of.update({key.removeprefix(name): value for key, value in state.items() if key.startswith(name)})
 
 
 def connected_weights(
     view: View, depth: NDArray[np.integer], bits: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A weight, those most correlated with it, those most correlated with them, and so on, while there is room.
+    """A weight, those most correlated with it, with them, and so on, while there is room.
 
     Where correlations are not known, any weights. At least one, however many bits it has.
     """

@@ -21,7 +21,7 @@ from lns.solvers import Solver, make_solver
 # paper's rounds: stored bits, targets outside the batch held where they are.
 MODES: dict[str, tuple[str, ...] | None] = {
     "default": None,
-    "rounds": ("window", "rounding", "fusion"),
+    "rounds": ("window", "hop", "fusion"),
     "paper": ("stored",),
 }
 

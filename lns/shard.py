@@ -146,7 +146,9 @@ class Shard:
         self, w: NDArray[np.float64], b: float, columns: NDArray[np.intp], changes: NDArray, shifts: NDArray
     ) -> NDArray[np.float64]:
         """Σ p_s L of candidates that differ from (w, b) in some weights and in the bias."""
-        return self.problem.losses_near(self._margins(w, b), *(np.array(one) for one in (columns, changes, shifts)))
+        return self.problem.losses_near(
+            self._margins(w, b), *(np.array(one) for one in (columns, changes, shifts))
+        )
 
     def step_gains(self, w: NDArray[np.float64], b: float, steps: NDArray[np.float64]) -> NDArray[np.float64]:
         """Changes of the loss by one step down and up of every weight and the bias."""

@@ -110,7 +110,7 @@ class ShardedProblem(QLossProblem):
         self._set_model(lam, weight_bits, bias_bits, target_bits, target_span)
         if isinstance(q, Mapping) or not np.ndim(q):
             check_q(q, np.array([-1.0, 1.0]))  # what can be wrong is found before data is read
-        self._limit = max_sample_rows
+        self._limit, self._known = max_sample_rows, {}
         self._shards = holder(sources)
         try:
             self.outlines: list[Outline] = self._shards.setup("outline", [()] * len(sources))
@@ -181,7 +181,9 @@ class ShardedProblem(QLossProblem):
         return loss, gradient
 
     def squared_means(self) -> NDArray[np.float64]:
-        return np.asarray(self.add_up("squared_means"))
+        if "squared means" not in self._known:
+            self._known["squared means"] = np.asarray(self.add_up("squared_means"))
+        return self._known["squared means"]
 
     def margins(self, w: ArrayLike, b: float) -> NDArray[np.float64]:
         return np.concatenate(self._shards.ask("margins", *self.check_solution(w, b)))
@@ -279,7 +281,9 @@ class ShardedState(State):
 
     def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         changed, changes, shifts = self.changes(candidates)
-        return np.asarray(self.problem.add_up("losses_near", self.weights, self.bias, changed, changes, shifts))
+        return np.asarray(
+            self.problem.add_up("losses_near", self.weights, self.bias, changed, changes, shifts)
+        )
 
 
 def _common_columns(outlines: Sequence[Outline]) -> tuple[int, int | None]:

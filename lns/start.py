@@ -36,13 +36,11 @@ def land(
     """
     if not problem.grid_follows:
         return problem.state(round_compensated(problem, w, b, deadline))
-    w, b = descend(problem, w, b, box=problem.given_box(), steps=steps, deadline=deadline)
+    free, bias = None, problem.given_grids[1]
+    if bias is not None:  # the bias takes a level, and the weights make up for it
+        b, free = float(bias.values(bias.codes([b]))[0]), np.arange(problem.num_features)
+    w, b = descend(problem, w, b, box=problem.given_box(), free=free, steps=steps, deadline=deadline)
     on_grid = problem.on_levels(*grids_around(problem, w, b))
-    if problem.has_given_bias:  # the bias takes a level, the weights make up for it, their levels follow
-        b = float(on_grid.bias_grid.values(on_grid.bias_grid.codes([b]))[0])
-        weights = np.arange(problem.num_features)
-        w, b = descend(problem, w, b, free=weights, steps=steps, deadline=deadline)
-        on_grid = problem.on_levels(*grids_around(problem, w, b))
     return on_grid.state(on_grid.codes(w, b))
 
 
@@ -72,19 +70,20 @@ def starting_state(problem: QLossProblem, initial: object, seed: int, deadline: 
     """The state at which a search begins: see `initial` of `lns.solve`."""
     if initial is None:
         w, b = problem.warm_start
-        if problem.grid_follows:  # the grids were laid around it
+        if problem.grid_follows and not problem.has_given_bias:  # the grids were laid around it
             return problem.state(problem.codes(w, b))
         return land(problem, w, b, deadline)
     if isinstance(initial, str):
         if initial == "zero":
             return problem.state(problem.codes(np.zeros(problem.num_features), 0.0))
         if initial == "random":
-            return problem.state(
-                np.random.default_rng(seed).integers(0, problem.tops + 1, dtype=np.int32)
-            )
+            return problem.state(np.random.default_rng(seed).integers(0, problem.tops + 1, dtype=np.int32))
         raise InvalidInput(f'initial must be (weights, bias), "zero" or "random". Got {initial!r}.')
     try:
         w, b = initial  # type: ignore[misc]
     except (TypeError, ValueError):
         raise InvalidInput('initial must be (weights, bias), "zero" or "random".') from None
-    return problem.state(problem.codes(*problem.check_solution(w, b)))
+    w, b = problem.check_solution(w, b)
+    if problem.grid_follows:
+        problem = problem.on_levels(*grids_around(problem, w, b))
+    return problem.state(problem.codes(w, b))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lns.errors import InvalidInput
+from lns.grid import Grid
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
@@ -84,8 +85,10 @@ class State:
             )
         if (candidates < 0).any() or (candidates > problem.tops).any():
             raise InvalidInput("candidates must lie on the grid.")
-        w, _ = problem.values(candidates)
-        return self.losses(candidates) + problem.lam * np.square(w).sum(axis=1)
+        changed, change, _ = self.changes(candidates)
+        w = self.weights
+        penalty = float(w @ w) + (change * (2.0 * w[changed] + change)).sum(axis=1)
+        return self.losses(candidates) + problem.lam * penalty
 
     def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         """Mean losses of many codes on the grid."""
@@ -95,9 +98,11 @@ class State:
         self, candidates: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
         """Weights in which some candidate differs from this state, by how much each does, and the biases."""
-        w, b = self.problem.values(candidates)
+        weights, bias = self.problem.grids
         changed = np.flatnonzero((candidates[:, :-1] != self.codes[:-1]).any(axis=0))
-        return changed, (w - self.weights)[:, changed], b - self.bias
+        some = Grid(weights.lo[changed], weights.hi[changed], weights.bits)
+        change = some.values(candidates[:, changed]) - some.values(self.codes[changed])
+        return changed, change, bias.values(candidates[:, -1:])[:, 0] - self.bias
 
 
 def check_codes(problem: QLossProblem, codes: ArrayLike) -> NDArray[np.int32]:

@@ -11,7 +11,7 @@ quadratic function of its margin, the background:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 import dimod
 import numpy as np
@@ -21,27 +21,9 @@ from scipy.special import ndtr
 if TYPE_CHECKING:
     from lns.neighbourhood import Neighbourhood
     from lns.problem import QLossProblem
+    from lns.state import State
 
 FAR = 5.0  # standard deviations: what lies further away is as good as never met
-
-
-class Place(Protocol):
-    """Where a sub-QUBO is built: a `State`, or a point off the grid."""
-
-    @property
-    def codes(self) -> NDArray[np.int32]:
-        """On the grid: what the answers of the sub-QUBO change."""
-        ...
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights w."""
-        ...
-
-    @property
-    def margins(self) -> NDArray[np.float64]:
-        """Margins of all examples there."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -116,46 +98,14 @@ def curvature(problem: QLossProblem, m: NDArray, width: float = 0.0, shift: floa
     inside = (u > 0) & (u < top)
     value = p * np.square(np.clip(u, 0.0, top))
     slope, bend = np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0)
-    if width > 0:
-        near, edge = near_an_edge(problem, u, width)
-        mean = u[near] * edge.mass - width * (edge.peak_top - edge.peak_zero)
-        slope[near] = -2 * p[near] * mean
-        bend[near] = 2 * p[near] * (edge.mass - edge.top * edge.peak_top / width)
+    if width > 0:  # only near an edge does an average differ from the loss itself
+        near = np.flatnonzero(np.minimum(np.abs(u), np.abs(u - top)) < FAR * width)
+        z, t = u[near] / width, np.minimum((top[near] - u[near]) / width, 2 * FAR)
+        mass = ndtr(z) - ndtr(-t)
+        peak_zero, peak_top = (np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi) for x in (z, t))
+        slope[near] = -2 * p[near] * (u[near] * mass - width * (peak_top - peak_zero))
+        bend[near] = 2 * p[near] * (mass - np.where(t < 2 * FAR, top[near], 0.0) * peak_top / width)
     return Background(value, slope, bend)
-
-
-def expected_loss(problem: QLossProblem, m: NDArray, width: float) -> float:
-    """Mean loss if every margin moves by chance, normally distributed with this width."""
-    u = 1.0 - m
-    losses = np.minimum(np.square(np.maximum(u, 0.0)), problem.cap)
-    if width > 0:
-        losses[(u > 0) & (u < 1.0 - problem.q)] += width**2
-        near, edge = near_an_edge(problem, u, width)
-        u = u[near]
-        inside = (u**2 + width**2) * edge.mass + width * (u * edge.peak_zero - (u + edge.top) * edge.peak_top)
-        losses[near] = inside + edge.top**2 * edge.above
-    return float(problem.share @ losses)
-
-
-class Edges(NamedTuple):
-    """What a normal distribution around u does at the edges of the loss, 0 and 1 - q."""
-
-    top: NDArray[np.float64]  # u of the upper edge; 0 if it is out of reach
-    mass: NDArray[np.float64]  # probability between them,
-    above: NDArray[np.float64]  # and above both
-    peak_zero: NDArray[np.float64]  # standard density at the lower edge,
-    peak_top: NDArray[np.float64]  # and at the upper one
-
-
-def near_an_edge(problem: QLossProblem, u: NDArray, width: float) -> tuple[NDArray[np.intp], Edges]:
-    """The examples for which an average over this width differs from the loss itself, and how."""
-    top = np.broadcast_to(1.0 - problem.q, u.shape)
-    near = np.flatnonzero(np.minimum(np.abs(u), np.abs(u - top)) < FAR * width)
-    z, t = u[near] / width, np.minimum((top[near] - u[near]) / width, 2 * FAR)
-    above = ndtr(-t)
-    peak_zero, peak_top = (np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi) for x in (z, t))
-    reached = np.where(t < 2 * FAR, top[near], 0.0)
-    return near, Edges(reached, ndtr(z) - above, above, peak_zero, peak_top)
 
 
 def derivatives(
@@ -180,22 +130,19 @@ def derivatives(
 
 def build(
     problem: QLossProblem,
-    place: Place,
+    state: State,
     neighbourhood: Neighbourhood,
     batch: NDArray[np.integer],
     background: Background,
 ) -> SubQubo:
-    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others.
-
-    The steps of the neighbourhood begin at `place`.
-    """
+    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others."""
     batch = np.asarray(batch, dtype=np.intp)
     outside = np.ones(problem.num_examples)
     outside[batch] = 0.0
     moved_weights = neighbourhood.directions * problem.steps[neighbourhood.weights]  # (D, W)
-    first, second = derivatives(problem, place.weights, neighbourhood.weights, background, outside)
+    first, second = derivatives(problem, state.weights, neighbourhood.weights, background, outside)
     gradient, hessian = moved_weights @ first, moved_weights @ second @ moved_weights.T
-    offset = background.value @ outside + problem.lam * (place.weights @ place.weights)
+    offset = background.value @ outside + problem.lam * (state.weights @ state.weights)
 
     # From steps along directions to bits: steps = base + spread·x.
     base, spread = neighbourhood.base.astype(np.float64), neighbourhood.spread.astype(np.float64)
@@ -210,7 +157,7 @@ def build(
     per_bit = per_step @ spread
     # p_s [(gap_s + per_bit_s·x - τ·z_s)² + (1 - q_s)² (1 - msb_s)], gap_s to the lowest target level.
     tau = problem.target_grid.bit_values[0]
-    gap = place.margins[batch] + per_step @ base - problem.target_grid.lo[0]
+    gap = state.margins[batch] + per_step @ base - problem.target_grid.lo[0]
     n, count, d = len(linear), len(batch), len(tau)
     target_linear = -2 * (p * gap)[:, None] * tau
     target_linear[:, -1] -= p * cap

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 PARTNERS = 6  # correlated weights remembered for each weight
+SWEEPS = 5  # after the first; each brings a fraction of the one before
 PAIRS = 0.3  # share of the moves in which a partner moves along
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
 
@@ -36,12 +37,16 @@ RUN = 512  # single-precision sums are at most this long before they go on in do
 DENSE_ENTRY, SPARSE_ENTRY, ALIKE_ENTRY, ATTEMPT = 0.25, 1.1, 0.55, 110.0
 MOST_KINDS = 8  # of examples (label, weight and top) up to which columns of entries all alike are worth while
 SEGMENTS = 60  # of a walk, at most: between them steps adapt and the clock is looked at
-LEAST_SEGMENT = 10  # looks at all examples that a segment has to be worth
+LEAST_SEGMENT = 10  # looks at all examples that a segment has to be worth,
+LONGEST_SEGMENT = 1e8  # a tenth of a second: a walk of any length hears of the time and of Ctrl-C
+LATE = 0.1  # share of its time by which a walk may be late before it hurries
+FEWEST_SEGMENTS = 8  # unless there would be fewer: work that takes longer than reckoned has to be noticed
 
 # A weight that takes every step it is offered says little at this temperature: it is drawn less often, but at
 # least so often in comparison with one that takes none.
 LEAST_DRAWN = 0.4
 DRAWS = 4096  # length of the list that weights are drawn from
+KEPT_MOVES = 1 << 16  # since the best codes of a walk, of which there may be millions
 FORGET = 0.5  # of what was counted in the segments before
 
 # Nor does it get anywhere by steps of one level that are nearly always taken. From segment to segment the
@@ -83,9 +88,7 @@ class Walker:
         Which weights can make up for each other, see `partners`.
     """
 
-    def __init__(
-        self, problem: QLossProblem, partner: NDArray[np.intp], ratio: NDArray[np.float64]
-    ) -> None:
+    def __init__(self, problem: QLossProblem, partner: NDArray[np.intp], ratio: NDArray[np.float64]) -> None:
         rows = problem.num_examples
         root = np.sqrt(problem.share * rows)
         self.root = root.astype(np.float32)
@@ -93,8 +96,10 @@ class Walker:
         sign = (root * problem.y).astype(np.float32)
         self.columns = compact(problem, sign, self.top)
         self.cost = self.columns.cost
-        self.move_work = ATTEMPT + float(self.cost.mean())  # of an average attempt
-        self.look = float(self.cost.sum()) + 4.0 * rows  # at all examples
+        self.move_work = ATTEMPT + float(self.cost[self.cost > 0].mean())  # of an average attempt
+        self.look = (
+            float(self.cost.sum()) + 4.0 * rows + ATTEMPT * len(self.cost)
+        )  # at all examples and weights
         self.partner, self.ratio = partner, ratio
 
     def walk(
@@ -111,22 +116,26 @@ class Walker:
         pairs = PAIRS if self.partner.shape[1] else 0.0
         ratio = np.clip(self.ratio * steps[:, None] / steps[self.partner], -1e3, 1e3)
         budget, spent, count = moves * self.move_work, 0.0, 0
-        segment = max(budget / SEGMENTS, LEAST_SEGMENT * self.look)
+        segment = max(budget / SEGMENTS, min(LEAST_SEGMENT * self.look, budget / FEWEST_SEGMENTS))
+        segment = min(segment, max(LONGEST_SEGMENT, self.look))
         best, here = codes, codes.copy()
         w, u, energy = self.place(problem, here)
         lowest, began = energy, used()
         offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
         stride = np.ones(len(codes))  # levels that a step may have, rounded up
+        pace = 1.0  # by how much longer it takes than was reckoned
         while spent < budget and (now := used()) < 1.0:
-            spent = max(spent, (now - began) / (1.0 - began) * budget)
-            length = min(segment, budget - spent)
+            passed = (now - began) / (1.0 - began) * budget
+            if passed > spent + LATE * budget:  # a moment's delay changes nothing: walks can be repeated
+                pace, spent = max(pace, passed / max(spent, segment)), passed
+            length = min(segment, (budget - spent) / pace)
             if length <= 0:
                 break
             ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
+            draws = to_draw_from(offered, taken, self.cost > 0)
             found, dip, _ = anneal(
-                self.columns, self.top, u, 1.0 / len(u), here, w, steps, to_draw_from(offered, taken),
-                tops, problem.lam, self.partner, ratio, self.cost, pairs, *ends, length, seed + count,
-                offered, taken, stride,
+                self.columns, self.top, u, 1.0 / len(u), here, w, steps, draws, tops, problem.lam,
+                self.partner, ratio, self.cost, pairs, *ends, length, seed + count, offered, taken, stride,
             )  # fmt: skip
             stride = adapted(stride, offered, taken, tops)
             if energy + dip < lowest - 1e-9 * lowest:
@@ -136,6 +145,36 @@ class Walker:
             w, u, energy = self.place(problem, here)  # afresh: single precision forgets nothing here
             spent, count = spent + length + self.look, count + 1
         return best
+
+    def sweep(
+        self, problem: QLossProblem, levels: NDArray[np.float64], order: NDArray[np.intp],
+        expired: Callable[[], bool],
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """Whole levels near `levels`: each weight in turn goes where the objective is lowest.
+
+        The first sweep takes the level below or above, all others look one level further.
+        """
+        codes = np.rint(levels).astype(np.int32)
+        low = np.append(*problem.values(np.zeros_like(codes)))
+        w, u = low + levels * problem.steps, self.root.copy()
+        subtract_scores(self.columns, w, u)
+        for reach in (0, *[1] * SWEEPS):
+            if reach and expired():
+                break
+            to_levels(
+                self.columns,
+                self.top,
+                u,
+                codes,
+                w,
+                low,
+                problem.steps,
+                problem.tops,
+                problem.lam,
+                order,
+                reach,
+            )
+        return codes
 
     def place(
         self, problem: QLossProblem, codes: NDArray[np.int32]
@@ -153,45 +192,46 @@ def compact(problem: QLossProblem, sign: NDArray[np.float32], top: NDArray[np.fl
     rows, n = problem.matrix.shape
     kind, kinds = kinds_of(sign, top)
     slot, alike = np.full(n + 1, -1, dtype=np.int64), np.zeros(n + 1, dtype=np.float32)
+    if isinstance(problem.matrix, SparseMatrix) and n > NEWTON_FEATURES:
+        # Many thin columns: as they lie, without a look at each of them.
+        X: sparse.csc_array = problem.matrix.X
+        ends = [np.append(X.indptr[:-1], X.nnz), np.append(X.indptr[1:], X.nnz)]
+        signed = sign[X.indices]
+        signed *= X.data
+        slot[n] = 0
+        cuts = np.stack(ends, axis=1).astype(np.int64)
+        entries = X.indices.astype(np.int32, copy=False), signed
+        return Columns(slot, sign[None, :], cuts, *entries, alike, kinds[:, :1])
     cuts = np.zeros((n + 1, kinds.shape[1] + 1), dtype=np.int64)
     indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
     values: list[NDArray] = [np.empty(0, dtype=np.float32)]
     dense: list[NDArray] = []
-    if isinstance(problem.matrix, SparseMatrix) and n > NEWTON_FEATURES:
-        # Many thin columns: as they lie, without a look at each of them.
-        X: sparse.csc_array = problem.matrix.X
-        cuts = np.stack([np.append(X.indptr[:-1], X.nnz), np.append(X.indptr[1:], X.nnz)], axis=1)
-        indices.append(X.indices.astype(np.int32, copy=False))
-        values.append(X.data.astype(np.float32) * sign[X.indices])
-        kinds = kinds[:, :1]
-    else:
-        at = 0
-        for i in range(n):
-            where, x = problem.matrix.column(i)
-            one = kind is not None and len(x) > 0 and x.min() == x.max()
-            if len(where) * (ALIKE_ENTRY if one else SPARSE_ENTRY) > rows * DENSE_ENTRY:
-                slot[i] = len(dense)
-                column = np.zeros(rows, dtype=np.float32)
-                column[where] = x
-                dense.append(column * sign)
-                cuts[i] = at
-                continue
-            if kind is not None:
-                order = np.argsort(kind[where], kind="stable")
-                where, x = where[order], x[order]
-                cuts[i] = at + np.searchsorted(kind[where], np.arange(kinds.shape[1] + 1))
-            else:
-                cuts[i] = at, at + len(where)
-            alike[i] = x[0] if one else 0.0
-            indices.append(where.astype(np.int32))
-            values.append(x.astype(np.float32) * sign[where])
-            at += len(where)
-        cuts[n] = at
+    at = 0
+    for i in range(n):
+        where, x = problem.matrix.column(i)
+        one = kind is not None and len(x) > 0 and x.min() == x.max()
+        if len(where) * (ALIKE_ENTRY if one else SPARSE_ENTRY) > rows * DENSE_ENTRY:
+            slot[i] = len(dense)
+            column = np.zeros(rows, dtype=np.float32)
+            column[where] = x
+            dense.append(column * sign)
+            cuts[i] = at
+            continue
+        if kind is not None:
+            order = np.argsort(kind[where], kind="stable")
+            where, x = where[order], x[order]
+            cuts[i] = at + np.searchsorted(kind[where], np.arange(kinds.shape[1] + 1))
+        else:
+            cuts[i] = at, at + len(where)
+        alike[i] = x[0] if one else 0.0
+        indices.append(where.astype(np.int32))
+        values.append(x.astype(np.float32) * sign[where])
+        at += len(where)
+    cuts[n] = at
     slot[n] = len(dense)
     dense.append(sign)
     return Columns(
-        slot, np.array(dense), np.ascontiguousarray(cuts.astype(np.int64)), np.concatenate(indices),
-        np.concatenate(values), alike, kinds,
+        slot, np.array(dense), cuts, np.concatenate(indices), np.concatenate(values), alike, kinds,
     )  # fmt: skip
 
 
@@ -223,12 +263,17 @@ def share_taken(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDA
     return (taken + 1.0) / (offered + 2.0)
 
 
-def to_draw_from(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken."""
+def to_draw_from(
+    offered: NDArray[np.float64], taken: NDArray[np.float64], present: NDArray[np.bool_] | bool = True
+) -> NDArray[np.intp]:
+    """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken.
+
+    Those of features that no example has are left out.
+    """
     refused = 1.0 - share_taken(offered, taken)
     offered *= FORGET
     taken *= FORGET
-    often = LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused
+    often = (LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused) * present
     ends = np.rint(np.cumsum(often) * (max(DRAWS, 4 * len(often)) / often.sum())).astype(np.intp)
     return np.repeat(np.arange(len(often)), np.diff(ends, prepend=0))
 
@@ -342,6 +387,32 @@ def total_loss(u, top):  # type: ignore[no-untyped-def]
     return total
 
 
+@njit(**FAST)
+def to_levels(columns, top, u, codes, w, low, steps, tops, lam, order, reach):  # type: ignore[no-untyped-def]
+    """Each weight in turn goes to the best of the levels around it, and of `reach` more to either side."""
+    scale = 1.0 / u.shape[0]
+    for i in order:
+        at = (w[i] - low[i]) / steps[i]
+        nearest = np.rint(at)
+        whole = abs(at - nearest) < 1e-9
+        first = int(nearest if whole else np.floor(at)) - reach
+        last = int(nearest if whole else np.ceil(at)) + reach
+        best, way, lowest = codes[i], 0.0, np.inf
+        for code in range(max(first, 0), min(last, tops[i]) + 1):
+            d = low[i] + code * steps[i] - w[i]
+            change = 0.0
+            if not whole or code != codes[i]:
+                change = scale * change_of_loss(columns, top, u, i, d)
+                if i < w.shape[0] - 1:
+                    change += lam * d * (2.0 * w[i] + d)
+            if change < lowest:
+                best, way, lowest = code, d, change
+        if way != 0.0:
+            move(columns, u, i, way)
+            w[i] += way
+        codes[i] = best
+
+
 @njit(inline="always", **FAST)
 def draw(state):  # type: ignore[no-untyped-def]
     """The next number in [0, 1): splitmix64, thirty times as fast as numba's own generator."""
@@ -369,7 +440,9 @@ def anneal(  # type: ignore[no-untyped-def]
     n = codes.shape[0]
     energy = 0.0
     best = 0.0
-    best_codes = codes.copy()
+    since = 0  # moves since the best codes: taken back at the end, they give them
+    moved, before = np.empty(KEPT_MOVES, np.int64), np.empty(KEPT_MOVES, codes.dtype)
+    best_codes = codes[:0]  # written down once there are too many of them
     work = 0.0
     fall = np.log(cold / hot) / budget
     while work < budget:
@@ -409,6 +482,14 @@ def anneal(  # type: ignore[no-untyped-def]
             if j < n - 1:
                 delta += lam * e * (2.0 * w[j] + e)
         if delta <= 0.0 or draw(state) < np.exp(-delta / (hot * np.exp(fall * work))):
+            if len(best_codes) == 0 and since + 2 > KEPT_MOVES:
+                best_codes = taken_back(codes, moved, before, since)
+            if len(best_codes) == 0:
+                moved[since], before[since] = i, codes[i]
+                since += 1
+                if j >= 0:
+                    moved[since], before[since] = j, codes[j]
+                    since += 1
             if j >= 0:
                 move(columns, u, j, e)
                 codes[j] = new_j
@@ -421,10 +502,19 @@ def anneal(  # type: ignore[no-untyped-def]
             taken[i] += 1.0
             energy += delta
             if energy < best - 1e-9:
-                best = energy
-                for k in range(n):
-                    best_codes[k] = codes[k]
+                best, since, best_codes = energy, 0, codes[:0]
         elif j >= 0:
             move(columns, u, i, -d)
             work += cost[i]
+    if len(best_codes) == 0:
+        best_codes = taken_back(codes, moved, before, since)
     return best_codes, best, energy
+
+
+@njit(**FAST)
+def taken_back(codes, moved, before, count):  # type: ignore[no-untyped-def]
+    """The codes as they were before the last moves."""
+    codes = codes.copy()
+    for k in range(count - 1, -1, -1):
+        codes[moved[k]] = before[k]
+    return codes

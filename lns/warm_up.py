@@ -34,12 +34,19 @@ def tiny_rounds(problem: QLossProblem, sample_rows: int) -> list[tuple[Part, Tas
         return _tasks(X[:, :FEW][rows])
     own = "F" if X.flags.f_contiguous else "C"
     orders = [own, "F"] if own == "C" and problem.num_examples > sample_rows else [own]
-    return [pair for order in orders for pair in _tasks(X[np.ix_(rows, np.arange(min(FEW, X.shape[1])))].copy(order))]
+    return [
+        pair
+        for order in orders
+        for pair in _tasks(X[np.ix_(rows, np.arange(min(FEW, X.shape[1])))].copy(order))
+    ]
 
 
 def _tasks(X: object) -> list[tuple[Part, Task]]:
     tiny = QLossProblem(X, [1, -1], weight_bits=1, weight_range=(-1, 1), bias_range=(-1, 1))
     codes = tiny.state().codes
     part = Part(tiny, 2, 0, np.zeros(tiny.num_features), 0.0)
-    choices = Choice("window", np.arange(min(2, tiny.num_features)), examples=1), Choice("walk", codes[:0], heat=1.0)
+    choices = (
+        Choice("window", np.arange(min(2, tiny.num_features), dtype=np.intp), examples=1),
+        Choice("walk", np.empty(0, dtype=np.intp), heat=1.0),
+    )
     return [(part, Task(codes, tiny.grids, choice, 10, np.random.SeedSequence(0))) for choice in choices]

@@ -17,11 +17,11 @@ from lns import keeper
 from lns.engine import EngineParams
 
 ROUNDS = 120
-PARAMS = EngineParams(opening=400, polish=40, patience=5, sample_rows=800)
+PARAMS = EngineParams(walk_moves=100, sample_rows=800, most_rows=2000)
 
 
 def problem():
-    """Large enough for rounds that take a few milliseconds, and for samples that grow."""
+    """Large enough for rounds that take a few milliseconds, and for samples; its levels follow the search."""
     return random_problem(rows=3000, features=12, weight_range="auto", bias_range="auto")
 
 
@@ -30,6 +30,7 @@ def summary(result):
     return {
         "objective": result.objective,
         "codes": result.codes.tolist(),
+        "weights": result.weights.tolist(),
         "start_objective": result.start_objective,
         "flagged": int(result.flagged.sum()),
         "rounds": [facts(record) for record in result.rounds],

@@ -13,11 +13,12 @@ from search_cases import random_problem
 from lns.engine import EngineParams
 from lns.solvers import Tabu
 
-PARAMS = EngineParams(opening=50, polish=5, patience=4, sample_rows=150, neighbourhoods=3)
+HEATS = (20.0, 9.0, 6.0, 2.0, 0.5, 0.5)  # three hot walks side by side, then three others
+PARAMS = EngineParams(walk_moves=50, sample_rows=120, most_rows=250, neighbourhoods=3, heats=HEATS)
 
 
 def problem():
-    """A problem whose rounds take milliseconds, with a sample that grows."""
+    """A problem whose rounds take milliseconds, with more rows than they look at."""
     return random_problem(rows=300)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from lns import neighbourhood as nb
+from lns import subproblem
 from lns.problem import QLossProblem
 from lns.rounds import Proposal
 
@@ -52,6 +54,24 @@ def every_code(problem):
 def recomputed(problem, codes):
     """The objective of codes, from nothing but the problem."""
     return problem.objective(*problem.values(np.asarray(codes)))
+
+
+def are_levels(grid, values):
+    """Which of these values lie on the grids of their variables, to rounding."""
+    return np.abs(grid.values(grid.codes(values)) - values) <= 1e-12 * (grid.hi - grid.lo)
+
+
+def window_sub(problem, state, weights, *, bits=2, examples=0, background="curvature", width=0.3, rng=None):
+    """A sub-QUBO of windows around some weights, its neighbourhood, and the examples with target bits."""
+    low = np.zeros(len(weights), dtype=int) if rng is None else rng.integers(1 - 2**bits, 1, len(weights))
+    neighbourhood = nb.window(state.codes, problem.tops, np.asarray(weights), bits, low)
+    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
+    batch = np.sort(np.argsort(edge, kind="stable")[:examples])
+    if background == "pinned":
+        rest = subproblem.pinned(problem, state.margins)
+    else:
+        rest = subproblem.curvature(problem, state.margins, width)
+    return subproblem.build(problem, state, neighbourhood, batch, rest), neighbourhood, batch
 
 
 def proposal_of(task, codes):
@@ -108,3 +128,9 @@ def assert_same_run(one, other):
     np.testing.assert_array_equal(one.flagged, other.flagged)
     assert (one.objective, one.start_objective) == (other.objective, other.start_objective)
     assert (one.weights.tolist(), one.bias) == (other.weights.tolist(), other.bias)
+    for grid, same in zip(one.grids, other.grids, strict=True):
+        assert (grid.lo.tolist(), grid.hi.tolist(), grid.bits) == (
+            same.lo.tolist(),
+            same.hi.tolist(),
+            same.bits,
+        )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lns.accept import ACCEPT, TOLERANCE, Annealed, Outcome, RecordToRecord, greedy
+from lns.accept import ACCEPT, TOLERANCE, Outcome, RecordToRecord, greedy
 
 BEST, CURR = 1.0, 1.5
-RULES = [greedy, RecordToRecord(0.1), Annealed(0.1)]
+RULES = [greedy, RecordToRecord(0.1)]
 
 
 class Luck:
@@ -50,15 +49,6 @@ def test_rounding_is_not_an_improvement(rule):
     assert rule(BEST, BEST, BEST - TOLERANCE / 4, Luck(0.999)) not in (Outcome.BEST, Outcome.BETTER)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    ("cand", "outcome"), [(0.9, Outcome.BEST), (1.1, Outcome.BETTER), (9.0, Outcome.BETTER)]
-)
-def test_an_episode_opens_with_whatever_comes(rule, cand, outcome):
-    """Tests a current objective of infinity."""
-    assert rule(BEST, np.inf, cand, Luck(0.999)) is outcome
-
-
 @given(st.floats(0.1, 10), st.floats(0, 10), st.floats(0, 5))
 def test_greedy_never_gets_worse(best, above, further):
     """Tests that greedy refuses everything at or above the current solution."""
@@ -77,28 +67,9 @@ def test_record_to_record_looks_at_the_record_not_at_the_current_solution():
     assert RecordToRecord(0.1)(BEST, 2.0, 2.0 + 1e-6, Luck(0.5)) is Outcome.REJECT
 
 
-@pytest.mark.parametrize(("luck", "outcome"), [(0.36, Outcome.ACCEPT), (0.37, Outcome.REJECT)])
-def test_annealed_accepts_with_the_metropolis_probability(luck, outcome):
-    """Tests both sides of exp(-Δ / (T · best)) = exp(-1) = 0.3679."""
-    assert Annealed(0.1)(2.0, 2.0, 2.2, Luck(luck)) is outcome
-
-
-def test_annealed_takes_any_objective_of_zero():
-    """Tests that a best objective of zero divides nothing by zero."""
-    assert Annealed()(0.0, 0.0, 1e-3, Luck(0.5)) is Outcome.REJECT
-
-
-def test_annealed_accepts_as_often_as_it_should():
-    """Tests the share of accepted candidates with a real generator."""
-    rng = np.random.default_rng(0)
-    rule = Annealed(0.1)
-    taken = np.mean([rule(1.0, 1.0, 1.05, rng) is Outcome.ACCEPT for _ in range(4000)])
-    assert taken == pytest.approx(np.exp(-0.5), abs=0.03)
-
-
 def test_rules_have_names():
     """Tests that each name makes a rule that can be called."""
-    assert set(ACCEPT) == {"greedy", "record", "annealed"}
+    assert set(ACCEPT) == {"greedy", "record"}
     for make in ACCEPT.values():
         assert make()(BEST, CURR, 0.5, Luck(0.5)) is Outcome.BEST
 

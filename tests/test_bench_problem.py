@@ -16,11 +16,17 @@ def result():
     return bench.run(rows=2000, features=5, repeats=1)
 
 
+def timed(case):
+    """How many times as long as a plain pass each step takes."""
+    return {name: figure["ratio"] for name, figure in case.items() if isinstance(figure, dict)}
+
+
 def test_every_case_has_every_figure(result):
     """Tests that both memory orders and sparse data are measured."""
     assert list(result["cases"]) == ["dense, by rows", "dense, by columns", "sparse"]
     for case in result["cases"].values():
-        assert min(case[key]["ratio"] for key in ("objective", "gains", "apply")) > 0
+        assert {"objective", "gains"} <= timed(case).keys()
+        assert min(timed(case).values()) > 0
         assert case["extra_vectors"] > 1
     assert result["to_bqm_seconds"] > 0
 
@@ -35,7 +41,7 @@ def test_a_miss_is_marked(result):
     made_up = copy.deepcopy(result)
     for case in made_up["cases"].values():
         case["extra_vectors"] = bench.MEMORY_LIMIT
-        for key in ("objective", "gains", "apply"):
+        for key in timed(case):
             case[key]["ratio"] = bench.LIMIT
     made_up["to_bqm_seconds"] = bench.BQM_LIMIT
     assert bench.passed(made_up)

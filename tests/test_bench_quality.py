@@ -69,12 +69,16 @@ def test_nothing_to_compare(capsys):
 
 
 def test_scale(monkeypatch, capsys):
-    """Tests that two sizes give three slopes."""
+    """Tests both tables: two sizes of the first give its slopes, each beside scikit-learn's times."""
     monkeypatch.setattr(scale, "SIZES", (1_000, 2_000))
+    monkeypatch.setattr(scale, "TEXT", ((500, 2_000, 1.0),))
     assert scale.main(["--seconds", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert [row["rows"] for row in result["rows"]] == [1_000, 2_000]
+    assert all(row["logistic_s"] > 0 and row["svc_s"] > 0 for row in result["rows"])
     assert set(result["slopes"]) == set(scale.SLOPES)
+    (text,) = result["text"]
+    assert (text["rows"], text["features"]) == (500, 2_000)
 
 
 def test_slope():

@@ -14,23 +14,22 @@ from lns.bench import processes, ray, shards
 from lns.result import NeighbourhoodRecord, RoundRecord
 
 
-def round_record(kind, solve_time, *work):
+def round_record(solve_time, *work):
     """A round whose neighbourhoods worked so many seconds."""
     ones = tuple(
         NeighbourhoodRecord(
-            kind, "window", "curvature", 0.0, 1.0, NO_WEIGHTS, NO_WEIGHTS, 0, 0, 0, {"polish": w}, {}, 0.0
+            "window", "curvature", 0.0, 1.0, NO_WEIGHTS, NO_WEIGHTS, 0, 0, 0, {"solve": w}, [], 0.0
         )
         for w in work
     )
-    return RoundRecord(0, 0, 10, "reject", 1.0, 1.0, 0.0, 0.25, solve_time, 0.25, ones)
+    return RoundRecord(0, 10, "reject", 1.0, 1.0, 0.0, 0.25, solve_time, 0.25, ones)
 
 
 def test_costs():
-    """Tests throughput and overhead by hand: openings do not count, work is spread over the workers."""
+    """Tests throughput and overhead by hand: work is spread over the workers."""
     rounds = [
-        round_record("opening", 100.0, 50.0),
-        round_record("random", 1.5, 1.0, 1.0),  # 2 s, of which 0.5 s beyond the work on two workers
-        round_record("random", 3.5, 3.0, 1.0),  # 4 s, of which 0.5 s beyond the longer one
+        round_record(1.5, 1.0, 1.0),  # 2 s, of which 0.5 s beyond the work on two workers
+        round_record(3.5, 3.0, 1.0),  # 4 s, of which 0.5 s beyond the longer one
     ]
     costs = ray.costs(rounds, workers=2)
     assert costs["rounds_per_second"] == pytest.approx(2 / 6)

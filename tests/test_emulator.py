@@ -10,14 +10,12 @@ from time import perf_counter
 import numpy as np
 import pytest
 import slow_reference as slow
-from search_cases import random_codes, random_problem
+from search_cases import random_codes, random_problem, window_sub
 
 import lns
-from lns import rounds
 from lns.embedding import Chip, Shape, Store, embed, largest_embedding
 from lns.embedding.fabric import Fabric
 from lns.errors import InvalidInput
-from lns.rounds import Choice
 from lns.solvers import Emulator, Solver, make_solver
 from lns.solvers.chains import Ising, Ranges, Wiring, chain_strengths, descend, part, to_spins
 from lns.subproblem import SubQubo
@@ -349,9 +347,7 @@ def test_a_round_of_the_engine_is_placed_whole():
     """Tests that target bits are found in a sub-QUBO as rounds build it."""
     problem = random_problem("dense", seed=3, target_bits=3)
     state = problem.state(random_codes(problem, 3))
-    choice = Choice("random", np.arange(3), background="pinned", examples=2)
-    sub, _, batch = rounds.build(problem, state, choice, np.random.default_rng(0))
-    assert len(batch) == 2
+    sub, _, _ = window_sub(problem, state, np.arange(3), examples=2, background="pinned")
     shape, variables, places = Emulator(topology=CHIP).place(sub)
     assert shape == Shape(sub.num_weight_bits, 2, 3)
     assert variables.tolist() == places.tolist() == list(range(sub.num_variables))
@@ -372,7 +368,9 @@ def test_a_run_on_the_emulator_can_be_repeated():
     problem = random_problem("dense", seed=1)
     options = {"topology": CHIP, "num_reads": 4, "num_sweeps": 50}
     first, second = (
-        lns.solve(problem, max_rounds=3, time_limit=None, solver="emulator", solver_options=options)
+        lns.solve(
+            problem, max_rounds=3, time_limit=None, mode="rounds", solver="emulator", solver_options=options
+        )
         for _ in range(2)
     )
     assert first.objective == second.objective

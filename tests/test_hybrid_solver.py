@@ -92,7 +92,10 @@ def test_reads_in_another_order_are_put_right():
 def test_the_engine_takes_runnables(name):
     """Tests a run: its objective is true and below the start."""
     problem = random_problem()
-    result = lns.solve(problem, solver=RUNNABLES[name](), max_rounds=4, initial="zero", workers=2)
+    result = lns.solve(
+        problem, solver=RUNNABLES[name](), mode="rounds", max_rounds=4, initial="zero", workers=2,
+        max_bits=4, examples=0,
+    )  # fmt: skip
     assert result.objective == pytest.approx(problem.objective(result.weights, result.bias), abs=1e-12)
     assert result.objective < result.start_objective
     assert result.solver in {type(RUNNABLES[name]()).__name__}
@@ -104,7 +107,7 @@ def test_wrapped_samplers_are_seeded():
 
     def rounds(workers, seed=3):
         annealing = hybrid.HybridSubproblemRunnable(SimulatedAnnealingSampler(), num_reads=1, num_sweeps=2)
-        result = lns.solve(problem, solver=annealing, max_rounds=8, workers=workers, seed=seed)
+        result = lns.solve(problem, solver=annealing, mode="rounds", max_rounds=8, workers=workers, seed=seed)
         return [facts(record) for record in result.rounds]
 
     assert rounds(1) == rounds(3)
@@ -151,7 +154,8 @@ class Crowded(hybrid.Runnable):
 def test_runnables_with_memory_run_one_at_a_time():
     """Tests that threads wait for each other, except for hybrid's samplers of a single step."""
     crowded = Crowded()
-    lns.solve(random_problem(), solver=crowded, max_rounds=4, workers=4)
+    params = lns.EngineParams(neighbourhoods=4)
+    lns.solve(random_problem(), solver=crowded, mode="rounds", max_rounds=4, workers=4, params=params)
     assert crowded.most == 1
     assert not is_single_step(crowded)
     assert not is_single_step(fresh_loop())

@@ -93,14 +93,6 @@ def test_threaded_gains_equal_evaluation(long_problem):
     np.testing.assert_allclose(state.evaluate(state.codes + steps) - state.objective, gains[:, 1], atol=1e-12)
 
 
-def test_threaded_moves_equal_a_fresh_state(long_problem):
-    """Tests a move of all weights on several chunks of rows."""
-    state = long_problem.state()
-    state.apply(state.codes + 1)
-    state.check(1e-12)
-    np.testing.assert_allclose(state.margins, long_problem.state(state.codes).margins, atol=1e-10)
-
-
 def test_the_same_call_gives_the_same_bits(long_problem):
     """Tests that threads do not change the order of sums."""
     w = np.linspace(-0.5, 0.5, 33)
@@ -138,7 +130,6 @@ def test_sparse_data_is_never_made_dense(monkeypatch):
     problem = QLossProblem(X, np.where(np.arange(5000) % 2, 1, -1))
     state = problem.state()
     state.gains()
-    state.apply(state.codes + 1)
     state.evaluate(state.codes[None, :] - 1)
     problem.subset(np.arange(0, 5000, 7)).objective(state.weights, state.bias)
     problem.matrix.moments(np.array([1, 5, 400]), problem.share, problem.share)

@@ -28,8 +28,9 @@ def result(tmp_path_factory):
         patch.setenv("LNS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         options = {"topology": "chimera:4", "num_reads": 2, "num_sweeps": 20}
         return lns.solve(
-            random_problem("dense", seed=1), max_rounds=4, solver="emulator", solver_options=options
-        )
+            random_problem("dense", seed=1), mode="rounds", max_rounds=4, solver="emulator",
+            solver_options=options,
+        )  # fmt: skip
 
 
 def test_the_chip_shows_every_qubit_once(embedding):

@@ -47,16 +47,6 @@ def test_the_loss_is_continuous_at_q():
         assert problem.objective([m], 0.0) == pytest.approx(loss)
 
 
-def test_best_targets_by_case(tiny):
-    """Tests the closed form: t = m from 1 on and up to q, t = 1 between."""
-    np.testing.assert_array_equal(tiny.best_targets(np.array([1.5, 0.3, -0.5])), [1.5, 1.0, -0.5])
-
-
-def test_the_boundaries_of_the_cases(tiny):
-    """Tests that margins of exactly 1 and exactly q belong to the outer cases."""
-    np.testing.assert_array_equal(tiny.best_targets(np.array([1.0, -0.5, -0.4999])), [1.0, -0.5, 1.0])
-
-
 @settings(deadline=None)
 @given(slow.problems(), st.data())
 def test_best_target_codes_are_the_best_levels(problem, data):
@@ -191,7 +181,6 @@ def test_the_arrays_of_the_caller_are_never_changed(blobs, layout):
     before = [array.copy() for array in arrays]
     problem = QLossProblem(data, y, q=q, sample_weight=weight, weight_range=(lo, -lo), bias_range=(-1, 1))
     state = problem.state()
-    state.apply(state.codes + 1)
     state.gains()
     problem.to_bqm()
     for array, old in zip(arrays, before, strict=True):

@@ -84,7 +84,7 @@ def test_the_fingerprint_does_not_depend_on_what_was_computed_meanwhile():
     """Tests that a warm start and grids leave it as it was, and that the same arguments give the same."""
     problem = random_problem(weight_range="auto")
     before = fingerprint(problem)
-    lns.solve(problem, max_rounds=1, params=lns.driver.EngineParams(opening=5))
+    lns.solve(problem, max_rounds=1, params=lns.EngineParams(walk_moves=5))
     assert fingerprint(problem) == before == fingerprint(random_problem(weight_range="auto"))
 
 

@@ -24,7 +24,7 @@ class Terminal(io.StringIO):
 def record(round=3, outcome="best", seconds=2.0):
     """A record of a round at 2 rounds a second."""
     return RoundRecord(
-        round=round, episode=1, rows=10, outcome=outcome, objective=0.5, best=0.25, seconds=seconds,
+        round=round, rows=10, outcome=outcome, objective=0.5, best=0.25, seconds=seconds,
         select_time=0.0, solve_time=0.0, merge_time=0.0, neighbourhoods=(),
     )  # fmt: skip
 

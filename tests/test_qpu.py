@@ -441,7 +441,7 @@ def test_a_resting_machine_is_asked_again_later():
 def run(solver, rounds=8, **options):
     """A short search, and how many sub-QUBOs it had."""
     problem = random_problem("dense", rows=60, features=5, seed=1, target_bits=3)
-    result = lns.solve(problem, max_rounds=rounds, time_limit=None, solver=solver, **options)
+    result = lns.solve(problem, max_rounds=rounds, time_limit=None, mode="rounds", solver=solver, **options)
     return result, sum(len(one.chip) for record in result.rounds for one in record.neighbourhoods)
 
 

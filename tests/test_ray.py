@@ -58,20 +58,21 @@ def local():
 # ---- the same search ----
 
 
+@pytest.mark.parametrize(
+    "ranges", [{}, {"weight_range": "auto", "bias_range": "auto"}], ids=["given", "auto"]
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_search_is_the_local_one(kind, ray_cluster):
-    """Tests rounds and result bit for bit, with one worker and with two, through growing samples."""
-    here = lns.solve(random_problem(kind, 300), max_rounds=20, time_limit=None, params=PARAMS, workers=1)
-    assert here.rounds[0].rows < here.rounds[-1].rows
+def test_the_search_is_the_local_one(kind, ranges, ray_cluster):
+    """Tests rounds and result bit for bit, with one worker and with two, on samples and levels laid anew."""
+    options = {"max_rounds": 12, "time_limit": None, "params": PARAMS}
+
+    def fresh():
+        return random_problem(kind, 300, weight_bits=2, **ranges)
+
+    here = lns.solve(fresh(), workers=1, **options)
+    assert {record.rows for record in here.rounds} == {120, 250}
     for workers in (1, 2):
-        there = lns.solve(
-            random_problem(kind, 300),
-            max_rounds=20,
-            time_limit=None,
-            params=PARAMS,
-            workers=workers,
-            backend="ray",
-        )
+        there = lns.solve(fresh(), workers=workers, backend="ray", **options)
         assert_same_run(there, here)
         assert there.retries == 0
 
@@ -79,6 +80,7 @@ def test_the_search_is_the_local_one(kind, ray_cluster):
 @pytest.mark.parametrize("options", [{"solver": "emulator", "solver_options": {"topology": "chimera:4"}}])
 def test_solvers_with_a_memory_are_built_where_they_work(options, ray_cluster):
     """Tests an emulated annealer: sent as its options, and what it says of its calls comes back."""
+    options = {"mode": "rounds", **options}
     here, there = solve(3, **options), solve(3, backend="ray", **options)
     plain = [{k: v for k, v in call.items() if not k.endswith("_seconds")} for result in (here, there)
              for one in result.rounds[-1].neighbourhoods for call in one.chip]  # fmt: skip
@@ -98,7 +100,7 @@ def test_a_run_may_change_between_threads_and_cluster(local, ray_cluster, tmp_pa
 def test_messages_are_small(ray_cluster):
     """Tests that the data is not in them: ten times the rows, the same bytes."""
     few, many = (
-        solve(6, backend="ray", problem=random_problem(rows=rows), params=EngineParams(opening=20))
+        solve(6, backend="ray", problem=random_problem(rows=rows), params=EngineParams(walk_moves=20))
         for rows in (300, 3000)
     )
     for one, other in zip(few.rounds, many.rounds, strict=True):
@@ -109,7 +111,7 @@ def test_messages_are_small(ray_cluster):
 
 def test_the_time_limit_holds(ray_cluster):
     """Tests that deadlines reach the workers: a walk without end is cut."""
-    params = EngineParams(opening=10**9, opening_share=1e6)
+    params = EngineParams(walk_moves=10**9, walk_share=1e6)
     began = perf_counter()
     result = lns.solve(problem(), time_limit=1.5, params=params, backend="ray", workers=2)
     assert result.stop_reason == "time_limit"
@@ -204,10 +206,10 @@ def test_lost_workers_change_nothing_but_the_count(local, ray_cluster, no_warm_u
 def test_what_kills_every_worker_is_run_here(ray_cluster, no_warm_up, tmp_path, backend, monkeypatch):
     """Tests that a task is not sent for ever: after some attempts the driver does it itself."""
     monkeypatch.setattr(backend, "ATTEMPTS", 2)
-    params = EngineParams(opening=50, polish=5, neighbourhoods=1)
-    result = solve(2, backend="ray", solver=Faulty("die", tmp_path, share=1.0, times=99), params=params)
-    assert_same_run(result, solve(2, params=params))
-    assert [record.retries for record in result.rounds] == [0, 2]
+    options = {"mode": "rounds", "params": EngineParams(neighbourhoods=1)}
+    result = solve(1, backend="ray", solver=Faulty("die", tmp_path, share=1.0, times=99), **options)
+    assert_same_run(result, solve(1, **options))
+    assert [record.retries for record in result.rounds] == [2]
 
 
 def test_hanging_tasks_are_begun_again_elsewhere(local, no_warm_up, tmp_path, backend, monkeypatch):
@@ -223,16 +225,17 @@ def test_hanging_tasks_are_begun_again_elsewhere(local, no_warm_up, tmp_path, ba
 def test_what_hangs_everywhere_is_run_here(ray_cluster, no_warm_up, tmp_path, backend, monkeypatch):
     """Tests one worker that hangs in every task: the driver does not wait for a free one."""
     monkeypatch.setattr(backend, "PATIENCE", 0.5)
-    result = solve(2, backend="ray", workers=1, solver=Faulty("hang", tmp_path, share=1.0, times=99))
-    assert_same_run(result, solve(2))
-    assert result.rounds[1].retries >= PARAMS.neighbourhoods
+    faulty = Faulty("hang", tmp_path, share=1.0, times=99)
+    result = solve(1, backend="ray", workers=1, solver=faulty, mode="rounds")
+    assert_same_run(result, solve(1, mode="rounds"))
+    assert result.rounds[0].retries >= PARAMS.neighbourhoods
 
 
 def test_what_hangs_past_the_deadline_is_given_up(no_warm_up, tmp_path, backend, monkeypatch):
     """Tests that the run ends a grace after its time limit."""
     monkeypatch.setattr(backend, "GRACE", 0.5)
     result = lns.solve(
-        problem(), time_limit=3.0, params=PARAMS, backend="ray", workers=2,
+        problem(), time_limit=3.0, params=PARAMS, backend="ray", workers=2, mode="rounds",
         solver=Faulty("hang", tmp_path, share=1.0, times=99),
     )  # fmt: skip
     assert result.stop_reason == "time_limit"
@@ -276,8 +279,10 @@ def test_data_lost_from_the_store_is_put_there_again(local, no_warm_up, backend,
             raise backend.ObjectLostError("00" * 14, None, "")
         return answer
 
-    forget = backend.RayBackend.forget_parcel
-    monkeypatch.setattr(backend.RayBackend, "forget_parcel", lambda self: (forgotten.append(1), forget(self)))
+    forget = backend.RayBackend.forget_parcels
+    monkeypatch.setattr(
+        backend.RayBackend, "forget_parcels", lambda self: (forgotten.append(1), forget(self))
+    )
     monkeypatch.setattr(backend, "_open", lose)
     result = solve(backend="ray")
     assert (len(forgotten), result.retries) == (3, 3)
@@ -305,7 +310,7 @@ def test_an_interrupt_cancels_the_tasks_of_the_round(ray_cluster, no_warm_up, tm
 
     alarm = threading.Timer(3.0, lambda: signal.raise_signal(signal.SIGINT))
     alarm.start()
-    result = solve(backend="ray", solver=Faulty("hang", tmp_path, share=1.0))
+    result = solve(backend="ray", solver=Faulty("hang", tmp_path, share=1.0), mode="rounds")
     assert result.stop_reason == "interrupted"
     assert result.wall_time < 30
     assert len(solve(2, backend="ray").rounds) == 2

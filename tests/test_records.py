@@ -28,7 +28,7 @@ def plain(record):
 @pytest.mark.parametrize("rounds", [0, 1, 30])
 def test_records_come_back_as_they_were(rounds):
     """Tests every field of every record, types included."""
-    params = EngineParams(opening=20, polish=3, patience=4, neighbourhoods=3)
+    params = EngineParams(walk_moves=20, neighbourhoods=3)
     records = lns.solve(random_problem(), max_rounds=rounds, time_limit=None, params=params).rounds
     assert len(records) == rounds
     assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
@@ -40,9 +40,8 @@ def test_what_a_chip_said_comes_back():
         "solver": "emulator",
         "solver_options": {"topology": "chimera:4", "num_reads": 2, "num_sweeps": 5},
     }
-    params = EngineParams(opening=20, polish=3)
-    records = lns.solve(random_problem(), max_rounds=3, time_limit=None, params=params, **options).rounds
-    assert records[1].neighbourhoods[0].chip[0]["num_qubits"] > 0
+    records = lns.solve(random_problem(), max_rounds=3, time_limit=None, mode="rounds", **options).rounds
+    assert records[0].neighbourhoods[0].chip[0]["num_qubits"] > 0
     assert [plain(one) for one in from_columns(to_columns(records))] == [plain(one) for one in records]
 
 
@@ -66,9 +65,8 @@ def test_several_calls_come_back():
 
 def test_thousands_of_rounds_are_a_few_arrays_without_objects():
     """Tests that the number of columns does not depend on that of rounds, and that none needs pickle."""
-    records = lns.solve(
-        random_problem(), max_rounds=8, time_limit=None, params=EngineParams(opening=20)
-    ).rounds
+    params = EngineParams(walk_moves=20)
+    records = lns.solve(random_problem(), max_rounds=8, time_limit=None, params=params).rounds
     few, many = to_columns(records), to_columns(records * 500)
     assert few.keys() == many.keys()
     assert not any(column.dtype.hasobject for column in many.values())

@@ -25,14 +25,14 @@ from lns.engine import EngineParams
 from lns.errors import InvalidInput
 from lns.solvers import Tabu
 
-GROWING = EngineParams(opening=50, polish=5, patience=3, sample_rows=150)
+SAMPLES = EngineParams(walk_moves=50, sample_rows=50, most_rows=110)
 AUTOMATIC = {"weight_range": "auto", "bias_range": "auto"}
 
 
 def solve(problem=None, rounds=10, **options):
     """A short run with a round limit only."""
     problem = problem or random_problem()
-    return lns.solve(problem, max_rounds=rounds, **{"time_limit": None, "params": GROWING, **options})
+    return lns.solve(problem, max_rounds=rounds, **{"time_limit": None, "params": SAMPLES, **options})
 
 
 @pytest.fixture
@@ -47,11 +47,13 @@ def path(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ranges", [{}, AUTOMATIC], ids=["given", "automatic"])
 def test_a_run_in_pieces_is_the_undisturbed_run(kind, ranges, path):
-    """Tests rounds and result, bit for bit, through growing samples, new episodes and other worker counts."""
-    whole = solve(random_problem(kind, 300, **ranges), 50, workers=2)
-    assert whole.rounds[0].rows < whole.rounds[-1].rows
-    assert whole.rounds[-1].episode > 1
-    solve(random_problem(kind, 300, **ranges), 7, checkpoint=path, workers=1)
+    """Tests rounds and result, bit for bit, through samples, levels laid anew and other worker counts."""
+    start = {"initial": "random"}
+    whole = solve(random_problem(kind, 300, **ranges), 50, workers=2, **start)
+    assert {record.rows for record in whole.rounds} == {50, 110}
+    assert len({record.neighbourhoods[0].kind for record in whole.rounds}) > 2
+    assert len({record.outcome for record in whole.rounds}) > 1
+    solve(random_problem(kind, 300, **ranges), 7, checkpoint=path, workers=1, **start)
     for rounds in (7, 8, 23):
         part = lns.resume(path, max_rounds=rounds, time_limit=None, workers=2)
         assert len(part.rounds) == rounds
@@ -62,7 +64,8 @@ def test_a_run_in_pieces_is_the_undisturbed_run(kind, ranges, path):
     "options",
     [
         {"solver": "sa", "solver_options": {"num_reads": 2, "num_sweeps": 20}},
-        {"accept": "annealed", "background": "pinned", "coding": "stored", "examples": 2, "max_bits": 24},
+        {"mode": "paper", "examples": 2, "max_bits": 24},
+        {"mode": "rounds", "params": EngineParams(neighbourhoods=3, elites=2)},
         {"initial": "random", "seed": 7},
         {"initial": (np.full(6, 0.3), -0.2), "accept": "greedy"},
     ],
@@ -74,15 +77,14 @@ def test_every_setting_is_kept(options, path):
     assert_same_run(lns.resume(path, max_rounds=16, time_limit=None), whole)
 
 
-def test_the_time_limit_of_the_beginning_sizes_the_openings(path):
+def test_the_time_limit_of_the_beginning_sizes_the_walks(path):
     """Tests that another limit of the second part does not change its walks."""
-    shares = {"opening_share": 1e-8, "reopening_share": 1e-8}
-    params = EngineParams(opening=10**6, **shares, polish=5, patience=2, walks=1, heats=(0.3,))
-    problem = random_problem(rows=200, features=30)
-    whole = solve(problem, 14, time_limit=1000.0, params=params)
-    other = solve(problem, 14, time_limit=4000.0, params=params)
+    params = EngineParams(kinds=("walk",), walk_moves=10**6, walk_share=1e-8, neighbourhoods=1, heats=(0.3,))
+    problem, start = random_problem(rows=200, features=30), {"initial": "random"}
+    whole = solve(problem, 14, time_limit=1000.0, params=params, **start)
+    other = solve(problem, 14, time_limit=4000.0, params=params, **start)
     assert [r.objective for r in whole.rounds] != [r.objective for r in other.rounds]
-    solve(problem, 4, time_limit=1000.0, params=params, checkpoint=path)
+    solve(problem, 4, time_limit=1000.0, params=params, checkpoint=path, **start)
     lns.resume(path, max_rounds=9, time_limit=4000.0)
     assert_same_run(lns.resume(path, max_rounds=14, time_limit=None), whole)
 
@@ -156,7 +158,7 @@ def test_limits_of_the_beginning_hold_until_they_are_reached(path):
 
 def test_the_time_limit_is_for_what_is_to_come(path):
     """Tests that seconds spent before do not count against it, and do count in the times of the result."""
-    first = lns.solve(random_problem(), time_limit=0.5, checkpoint=path, params=GROWING)
+    first = lns.solve(random_problem(), time_limit=0.5, checkpoint=path, params=SAMPLES)
     second = lns.resume(path, time_limit=0.5)
     assert second.stop_reason == "time_limit"
     assert len(second.rounds) > len(first.rounds)
@@ -204,7 +206,7 @@ def test_a_checkpoint_that_lacks_something_is_damaged(path):
     """Tests a file of the right form with the wrong contents."""
     solve(rounds=2, checkpoint=path)
     header, arrays = files.read_checkpoint(path)
-    for missing in ("curr", "start", "record.round.outcome"):
+    for missing in ("curr", "start", "elites", "curr.weight_lo", "best.bias_hi", "record.round.outcome"):
         files.write_checkpoint(path, header, {name: arrays[name] for name in arrays if name != missing})
         with pytest.raises(lns.DamagedCheckpoint, match="lacks a part"):
             lns.resume(path)
@@ -280,9 +282,11 @@ def test_the_start_is_kept(path, monkeypatch):
 
     problem = random_problem(**AUTOMATIC)
     with pytest.raises(RuntimeError, match="lights out"):
-        solve(problem, checkpoint=path, solver=die, max_bits=4)
+        solve(problem, checkpoint=path, solver=die, mode="rounds")
     monkeypatch.setattr(lns.QLossProblem, "find_warm_start", die)
-    assert lns.resume(path, max_rounds=0, solver=die).rounds[0].neighbourhoods[0].kind == "opening"
+    found = lns.resume(path, max_rounds=0, solver=die)
+    assert found.rounds == []
+    assert found.objective == pytest.approx(problem.objective(*problem.warm_start), rel=1e-9)
 
 
 class Interrupts:
@@ -302,8 +306,8 @@ class Interrupts:
 @pytest.mark.parametrize("at", [1, 6, 15])
 def test_an_interrupt_in_the_middle_of_a_round_is_kept_at_its_beginning(at, path):
     """Tests that half a round is never in the file: it is done again, and comes out the same."""
-    whole = solve(rounds=14)
-    result = solve(rounds=14, solver=Interrupts(at), checkpoint=path, workers=1)
+    whole = solve(rounds=14, mode="rounds")
+    result = solve(rounds=14, mode="rounds", solver=Interrupts(at), checkpoint=path, workers=1)
     assert result.stop_reason == "interrupted"
     assert len(result.rounds) < 14
     assert_same_run(lns.resume(path, max_rounds=14, time_limit=None, solver=Tabu()), whole)
@@ -312,7 +316,7 @@ def test_an_interrupt_in_the_middle_of_a_round_is_kept_at_its_beginning(at, path
 def test_an_interrupt_while_the_round_is_taken_down(path, monkeypatch):
     """Tests the worst moment: the records have the round already, the rest has not."""
     whole = solve(rounds=10)
-    state, calls = keeper.AdaptiveSelector.state, []
+    state, calls = keeper.Selector.state, []
 
     def interrupted(self):
         calls.append(1)
@@ -320,7 +324,7 @@ def test_an_interrupt_while_the_round_is_taken_down(path, monkeypatch):
             raise KeyboardInterrupt
         return state(self)
 
-    monkeypatch.setattr(keeper.AdaptiveSelector, "state", interrupted)
+    monkeypatch.setattr(keeper.Selector, "state", interrupted)
     assert solve(rounds=10, checkpoint=path).stop_reason == "interrupted"
     assert files.read_checkpoint(path)[0]["search"]["rounds"] == 4
     assert_same_run(lns.resume(path, time_limit=None), whole)
@@ -335,7 +339,7 @@ def test_writes_are_rare_if_they_are_slow(path, monkeypatch):
         time.sleep(0.05)
 
     monkeypatch.setattr(keeper, "write_checkpoint", slow)
-    lns.solve(random_problem(), time_limit=1.5, checkpoint=path, checkpoint_every=1e-9, params=GROWING)
+    lns.solve(random_problem(), time_limit=1.5, checkpoint=path, checkpoint_every=1e-9, params=SAMPLES)
     assert len(written) <= 4
 
 
@@ -434,9 +438,9 @@ def test_a_hurried_start_leaves_no_trace():
     calm = random_problem(rows=400, features=20, **AUTOMATIC)
     expected = solve(calm, 6)
     hurried = random_problem(rows=400, features=20, **AUTOMATIC)
-    first = lns.solve(hurried, time_limit=1e-4, params=GROWING)
+    first = lns.solve(hurried, time_limit=1e-4, params=SAMPLES)
     assert hurried.objective(first.weights, first.bias) == pytest.approx(first.objective)
-    assert hurried.state(first.codes).objective == pytest.approx(first.objective)
+    assert hurried.on_levels(*first.grids).state(first.codes).objective == pytest.approx(first.objective)
     assert (hurried.warm_start[0] != calm.warm_start[0]).any()
     assert_same_run(solve(hurried, 6), expected)
 
@@ -444,6 +448,6 @@ def test_a_hurried_start_leaves_no_trace():
 def test_the_time_limit_holds_for_the_levels_of_a_given_start():
     """Tests that automatic ranges are found within the time of the run, also if the start is given."""
     problem = random_problem(rows=400, features=20, **AUTOMATIC)
-    lns.solve(problem, time_limit=1e-4, initial="zero", params=GROWING)
+    lns.solve(problem, time_limit=1e-4, initial="zero", params=SAMPLES)
     calm = random_problem(rows=400, features=20, **AUTOMATIC)
     assert (problem.warm_start[0] != calm.warm_start[0]).any()

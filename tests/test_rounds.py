@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
 
 import numpy as np
 import pytest
 import slow_reference as slow
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from search_cases import KINDS, NO_WEIGHTS, random_codes, random_problem, recomputed
+from search_cases import (
+    KINDS,
+    NO_WEIGHTS,
+    are_levels,
+    random_codes,
+    random_problem,
+    recomputed,
+    window_sub,
+)
 
 from lns import rounds
-from lns.rounds import Choice, Part, Task, Turns, propose, time_until
+from lns.rounds import Choice, Part, Task, Turns, propose, time_until, work_of
 from lns.solvers import make_solver
 from lns.state import State
 
-
-def fresh_rng():
-    """A fresh generator."""
-    return np.random.default_rng(0)
+AUTOMATIC = {"weight_range": "auto", "bias_range": "auto"}
 
 
 @st.composite
-def choices(draw, **sizes):
-    """A small problem, codes, and a choice of some of its weights in any coding."""
+def choices(draw, kinds=("window", "stored", "fusion"), **sizes):
+    """A small problem, codes, and a choice of some of its weights that holds the current codes."""
     problem, codes = draw(slow.problems_with_codes(**sizes))
     weights = draw(st.lists(st.integers(0, len(codes) - 1), min_size=1, max_size=3, unique=True))
-    coding = draw(st.sampled_from(["window", "stored", "fusion"]))
+    kind = draw(st.sampled_from(kinds))
     other = np.array([draw(st.integers(0, int(top))) for top in problem.tops], dtype=np.int32)
-    bits = draw(st.integers(1, 2))
     examples = draw(st.integers(0, problem.num_examples))
-    return problem, codes, Choice("random", np.sort(weights), coding, bits, examples=examples, other=other)
+    choice = Choice(kind, np.sort(weights), examples=examples, other=problem.point(other), max_bits=8)
+    return problem, codes, choice
 
 
 def neighbourhood_of(problem, codes, choice, seed=0):
@@ -45,13 +49,18 @@ def reached(problem, codes, neighbourhood):
     return neighbourhood.codes(codes, slow.all_bits(neighbourhood.num_bits), problem.tops)
 
 
+def part_of(problem, codes, rows=10**6, seed=0):
+    """All examples, or some of them."""
+    return Part(problem, rows, seed, *problem.values(codes))
+
+
 # ---- bits ----
 
 
 @settings(deadline=None)
 @given(choices(), st.integers(0, 100))
 def test_start_bits_stand_for_the_current_codes(case, seed):
-    """Tests that every coding can say "no change"."""
+    """Tests that every kind that begins on the grid can say "no change"."""
     problem, codes, choice = case
     neighbourhood = neighbourhood_of(problem, codes, choice, seed)
     start = neighbourhood.start[None, :]
@@ -74,34 +83,20 @@ def test_a_window_holds_neighbouring_levels_around_the_current_one(seed):
     """Tests that four levels in a row are reached for each weight, the current one among them."""
     problem = random_problem()
     codes = random_codes(problem, seed)
-    every = reached(
-        problem, codes, neighbourhood_of(problem, codes, Choice("random", np.array([1, 4, 6])), seed)
-    )
+    choice = Choice("window", np.array([1, 4, 6]))
+    every = reached(problem, codes, neighbourhood_of(problem, codes, choice, seed))
     for i in (1, 4, 6):
         levels = np.unique(every[:, i])
         assert levels.tolist() == list(range(levels[0], levels[0] + 4))
         assert codes[i] in levels
 
 
-def test_windows_slide():
-    """Tests that the place of the window around the current level is drawn anew."""
-    problem = random_problem()
-    codes = (problem.tops // 2).astype(np.int32)
-    choice = Choice("random", np.array([0]))
-    lows = {
-        int(reached(problem, codes, neighbourhood_of(problem, codes, choice, s))[:, 0].min())
-        for s in range(40)
-    }
-    assert lows == {codes[0] - k for k in range(4)}
-
-
 def test_stored_bits_reach_every_level():
     """Tests that the paper's own bits give a weight all 16 levels and the bias all 256."""
     problem = random_problem()
     codes = random_codes(problem)
-    every = reached(
-        problem, codes, neighbourhood_of(problem, codes, Choice("random", np.array([2, 6]), "stored"))
-    )
+    choice = Choice("stored", np.array([2, 6]))
+    every = reached(problem, codes, neighbourhood_of(problem, codes, choice))
     assert len(every) == 16 * 256
     assert np.unique(every[:, 2]).tolist() == list(range(16))
     assert np.unique(every[:, 6]).tolist() == list(range(256))
@@ -110,13 +105,9 @@ def test_stored_bits_reach_every_level():
 def test_fusion_has_one_bit_for_each_weight_between_here_and_there():
     """Tests that each chosen weight is at its level or at the other solution's, in all combinations."""
     problem = random_problem()
-    codes = np.zeros(7, dtype=np.int32)
-    other = np.arange(1, 8, dtype=np.int32)
-    every = reached(
-        problem,
-        codes,
-        neighbourhood_of(problem, codes, Choice("fusion", np.array([1, 3, 6]), "fusion", other=other)),
-    )
+    codes, other = np.zeros(7, dtype=np.int32), np.arange(1, 8, dtype=np.int32)
+    choice = Choice("fusion", np.array([1, 3, 6]), other=problem.point(other))
+    every = reached(problem, codes, neighbourhood_of(problem, codes, choice))
     assert len(np.unique(every, axis=0)) == 8
     assert set(map(tuple, np.unique(every[:, [1, 3, 6]], axis=0))) == {
         (a, b, c) for a in (0, 2) for b in (0, 4) for c in (0, 7)
@@ -132,15 +123,13 @@ def case_of(problem, m):
 
 
 @settings(deadline=None)
-@given(choices(), st.integers(0, 100), st.sampled_from(["ambiguous", "random"]))
-def test_only_examples_whose_case_can_change_get_target_bits(case, seed, kind_of_batch):
+@given(choices(), st.integers(0, 100))
+def test_only_examples_whose_case_can_change_get_target_bits(case, seed):
     """Tests that the margin of every chosen example can move as far as its nearest edge."""
     problem, codes, choice = case
     state = State(problem, codes)
     neighbourhood = neighbourhood_of(problem, codes, choice, seed)
-    chosen = rounds.choose_examples(
-        problem, state, neighbourhood, kind_of_batch, choice.examples, fresh_rng()
-    )
+    chosen = rounds.choose_examples(problem, state, neighbourhood, choice.examples)
     assert len(chosen) <= choice.examples
     assert (np.diff(chosen) > 0).all()
     # The furthest that a margin can go: every direction at whichever end is further.
@@ -154,15 +143,13 @@ def test_only_examples_whose_case_can_change_get_target_bits(case, seed, kind_of
 
 
 @settings(deadline=None)
-@given(choices(), st.integers(0, 100), st.sampled_from(["ambiguous", "random"]))
-def test_examples_left_out_of_a_full_choice_keep_their_case(case, seed, kind_of_batch):
+@given(choices(), st.integers(0, 100))
+def test_examples_left_out_of_a_full_choice_keep_their_case(case, seed):
     """Tests the presolve: with room for everybody, who gets no bits is exactly quadratic in the window."""
     problem, codes, choice = case
     state = State(problem, codes)
     neighbourhood = neighbourhood_of(problem, codes, choice, seed)
-    chosen = rounds.choose_examples(
-        problem, state, neighbourhood, kind_of_batch, problem.num_examples, fresh_rng()
-    )
+    chosen = rounds.choose_examples(problem, state, neighbourhood, problem.num_examples)
     left = np.setdiff1d(np.arange(problem.num_examples), chosen)
     for other in reached(problem, codes, neighbourhood):
         m = np.array(slow.margins(problem, *problem.values(other)))
@@ -174,46 +161,18 @@ def test_examples_left_out_of_a_full_choice_keep_their_case(case, seed, kind_of_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_examples_are_chosen_if_none_are_asked_for(kind):
-    """Tests a count of zero."""
-    problem = random_problem(kind)
-    state = problem.state()
-    neighbourhood = neighbourhood_of(problem, state.codes, Choice("random", np.array([0, 1])))
-    assert len(rounds.choose_examples(problem, state, neighbourhood, "random", 0, fresh_rng())) == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [1, 8, 120, 1000])
+@pytest.mark.parametrize("count", [0, 1, 8, 120, 1000])
 def test_at_most_as_many_examples_as_asked_for_are_chosen(kind, count):
     """Tests counts up to and beyond the number of examples."""
     problem = random_problem(kind)
     state = problem.state(random_codes(problem))
-    neighbourhood = neighbourhood_of(problem, state.codes, Choice("random", np.arange(7)))
-    chosen = rounds.choose_examples(problem, state, neighbourhood, "ambiguous", count, fresh_rng())
-    assert 1 <= len(chosen) <= min(count, 120)
+    neighbourhood = neighbourhood_of(problem, state.codes, Choice("window", np.arange(7)))
+    chosen = rounds.choose_examples(problem, state, neighbourhood, count)
+    assert min(count, 1) <= len(chosen) <= min(count, 120)
     assert len(np.unique(chosen)) == len(chosen)
 
 
-# ---- sub-QUBOs ----------------------------------------------------------------------
-
-
-@settings(deadline=None)
-@given(choices(), st.integers(0, 100))
-def test_pairwise_is_exact_on_moves_of_one_and_two_bits(case, seed):
-    """Tests the energy of the current solution, and of all moves of one or two bits from it."""
-    problem, codes, choice = case
-    state = State(problem, codes)
-    neighbourhood = neighbourhood_of(problem, codes, choice, seed)
-    sub = rounds.pairwise(problem, state, neighbourhood)
-    n = neighbourhood.num_bits
-    assert sub.num_variables == sub.num_weight_bits == n
-    np.testing.assert_array_equal(sub.quadratic, sub.quadratic.T)
-    moves = [(), *((i,) for i in range(n)), *combinations(range(n), 2)]
-    bits = np.repeat(neighbourhood.start[None, :], len(moves), axis=0)
-    for k, flipped in enumerate(moves):
-        bits[k, list(flipped)] ^= 1
-    expected = [recomputed(problem, c) for c in neighbourhood.codes(codes, bits, problem.tops)]
-    np.testing.assert_allclose(sub.energies(bits), expected, rtol=1e-9, atol=1e-12)
+# ---- sub-QUBOs ----
 
 
 @settings(deadline=None)
@@ -221,9 +180,7 @@ def test_pairwise_is_exact_on_moves_of_one_and_two_bits(case, seed):
 def test_pinned_never_promises_too_much(case, seed):
     """Tests that with all other targets fixed the energy of an answer is at least its true objective."""
     problem, codes, choice = case
-    choice = Choice(
-        "random", choice.weights, choice.coding, choice.bits, "pinned", 0.0, 0, other=choice.other
-    )
+    choice = replace(choice, background="pinned", examples=0)
     sub, neighbourhood, _ = rounds.build(problem, State(problem, codes), choice, np.random.default_rng(seed))
     bits = slow.all_bits(neighbourhood.num_bits)
     steps = neighbourhood.base + bits @ neighbourhood.spread.T
@@ -235,24 +192,15 @@ def test_pinned_never_promises_too_much(case, seed):
 
 
 @settings(deadline=None)
-@given(choices(max_target_bits=3), st.sampled_from(["curvature", "pinned", "pairwise"]))
+@given(choices(max_target_bits=3), st.sampled_from(["curvature", "pinned"]))
 def test_a_build_is_made_of_weight_bits_and_target_bits(case, background):
     """Tests the sizes of a sub-QUBO against its neighbourhood and its batch."""
     problem, codes, choice = case
-    choice = Choice(
-        "random",
-        choice.weights,
-        choice.coding,
-        choice.bits,
-        background,
-        0.3,
-        choice.examples,
-        other=choice.other,
-    )
+    choice = replace(choice, background=background, width=0.3)
     sub, neighbourhood, batch = rounds.build(problem, State(problem, codes), choice, np.random.default_rng(0))
     assert sub.num_weight_bits == neighbourhood.num_bits
     assert sub.num_variables == neighbourhood.num_bits + problem.target_bits * len(batch)
-    assert len(batch) <= (0 if background == "pairwise" else choice.examples)
+    assert len(batch) <= choice.examples
 
 
 @settings(deadline=None)
@@ -261,9 +209,7 @@ def test_curvature_is_exact_where_no_case_changes(case, seed):
     """Tests that width 0 gives the true objective of every answer that keeps all cases."""
     problem, codes, choice = case
     state = State(problem, codes)
-    choice = Choice(
-        "random", choice.weights, choice.coding, choice.bits, "curvature", 0.0, 0, other=choice.other
-    )
+    choice = replace(choice, background="curvature", width=0.0, examples=0)
     sub, neighbourhood, _ = rounds.build(problem, state, choice, np.random.default_rng(seed))
     # On an edge itself rounding decides which case an example is in.
     assume(np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1)).min() > 1e-9)
@@ -282,36 +228,44 @@ def test_curvature_is_exact_where_no_case_changes(case, seed):
 # ---- proposals ----
 
 
-def make_task(problem, seed=0, moves=200, **options):
+def make_task(problem, seed=0, moves=200, follow=False, **options):
     """A task from random codes."""
-    choice = Choice(**{"kind": "random", "weights": np.array([0, 2, 6]), "examples": 4, **options})
-    return Task(random_codes(problem, seed), choice, moves, np.random.SeedSequence(seed, spawn_key=(3, 1)))
+    choice = Choice(**{"kind": "window", "weights": np.array([0, 2, 6]), "examples": 4, **options})
+    child = np.random.SeedSequence(seed, spawn_key=(3, 1))
+    return Task(random_codes(problem, seed), problem.grids, choice, moves, child, follow=follow)
 
 
 CHOICES = {
     "window": {},
-    "stored": {"coding": "stored", "weights": np.array([0, 2])},
-    "fusion": {"coding": "fusion", "other": np.arange(7, dtype=np.int32)},
-    "pairwise": {"background": "pairwise"},
+    "stored": {"kind": "stored", "weights": np.array([0, 2])},
+    "fusion": {"kind": "fusion", "other": np.linspace(-1, 1, 7)},
+    "hop": {"kind": "hop", "weights": np.arange(7)},
+    "free hop": {"kind": "hop", "weights": np.arange(7), "follow": True},
     "pinned": {"background": "pinned"},
     "smooth": {"width": 0.5},
     "no examples": {"examples": 0},
-    "no polish": {"heat": 0.0},
-    "walk only": {"weights": NO_WEIGHTS},
+    "walk": {"kind": "walk", "weights": NO_WEIGHTS, "heat": 2.0},
+    "free walk": {"kind": "walk", "weights": NO_WEIGHTS, "heat": 2.0, "follow": True},
 }
+
+
+def problem_for(options, kind="dense"):
+    """A problem on whose levels a task of these options runs."""
+    return random_problem(kind, **(AUTOMATIC if options.get("follow") else {}))
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_proposal_depends_on_its_arguments_alone(name):
     """Tests that a repetition, on a part of its own and after other work, gives the same proposal."""
-    problem = random_problem()
+    problem = problem_for(CHOICES[name])
     task = make_task(problem, **CHOICES[name])
     before = task.codes.copy()
-    first = propose(Part(problem, before, 10**6, 0), make_solver("tabu"), task)
-    part = Part(problem, before, 10**6, 0)
+    first = propose(part_of(problem, before), make_solver("tabu"), task)
+    part = part_of(problem, before)
     propose(part, make_solver("sa"), make_task(problem, seed=5))
     second = propose(part, make_solver("tabu"), task)
     np.testing.assert_array_equal(first.codes, second.codes)
+    np.testing.assert_array_equal(first.point, second.point)
     np.testing.assert_array_equal(first.batch, second.batch)
     sizes = [(p.num_variables, p.num_couplers, p.reads) for p in (first, second)]
     assert sizes[0] == sizes[1]
@@ -322,29 +276,53 @@ def test_a_proposal_depends_on_its_arguments_alone(name):
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_proposal_lies_on_the_grid_and_accounts_for_itself(kind, name):
     """Tests codes, sizes and timings of every kind of choice."""
-    problem = random_problem(kind)
+    problem = problem_for(CHOICES[name], kind)
     task = make_task(problem, **CHOICES[name])
-    proposal = propose(Part(problem, task.codes, 10**6, 0), make_solver("tabu"), task)
+    proposal = propose(part_of(problem, task.codes), make_solver("tabu"), task)
     assert ((proposal.codes >= 0) & (proposal.codes <= problem.tops)).all()
     assert proposal.choice is task.choice
     assert all(seconds >= 0 for seconds in proposal.timings.values())
-    steps = set()
-    if len(task.choice.weights):
-        assert proposal.reads >= 1
-        assert proposal.num_variables >= len(task.choice.weights) + problem.target_bits * len(proposal.batch)
-        steps |= {"objective", "build", "solve", "rank"}
-    else:
+    if task.choice.kind == "walk" or task.follow:
         assert (proposal.num_variables, proposal.num_couplers, proposal.reads) == (0, 0, 0)
-    if task.choice.heat > 0:
-        steps.add("polish")
-    assert set(proposal.timings) == steps
+        walk = {"walk"} if task.choice.kind == "walk" else set()
+        assert set(proposal.timings) == (walk | {"descent"} if task.follow else walk)
+    else:
+        assert proposal.reads >= 1
+        assert proposal.num_variables >= problem.target_bits * len(proposal.batch) + 1
+        assert {"objective", "build", "solve", "rank"} <= set(proposal.timings)
+    assert (proposal.point is None) == (not task.follow)
 
 
-def test_without_a_polish_only_chosen_weights_change():
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_walk_that_leaves_the_grid_ends_at_a_minimum(kind):
+    """Tests that no small step from its end helps, and that it lies below the start."""
+    problem = random_problem(kind, weight_bits=2, **AUTOMATIC)
+    task = make_task(problem, kind="walk", weights=NO_WEIGHTS, heat=0.5, follow=True, moves=2000)
+    point = propose(part_of(problem, task.codes), make_solver("tabu"), task).point
+    least = problem.objective(point[:-1], point[-1])
+    assert least < recomputed(problem, task.codes)
+    for step in np.vstack([np.eye(7), -np.eye(7)]) * 0.02:
+        assert problem.objective((point + step)[:-1], (point + step)[-1]) > least - 1e-4
+
+
+def test_a_walk_off_the_grid_keeps_a_given_bias():
+    """Tests that many levels are laid for the weights alone."""
+    problem = random_problem(weight_range="auto", bias_bits=3)
+    weights, bias = rounds.fine_grids(problem)
+    assert bias is problem.bias_grid
+    assert weights.top > problem.weight_grid.top
+    assert (weights.lo <= problem.weight_grid.lo).all()
+    assert (weights.hi >= problem.weight_grid.hi).all()
+    task = make_task(problem, kind="walk", weights=NO_WEIGHTS, heat=1.0, follow=True)
+    point = propose(part_of(problem, task.codes), make_solver("tabu"), task).point
+    assert problem.bias_grid.lo[0] <= point[-1] <= problem.bias_grid.hi[0]
+
+
+def test_a_sub_qubo_moves_chosen_weights_alone():
     """Tests that a proposal stays inside its neighbourhood."""
     problem = random_problem()
-    task = make_task(problem, heat=0.0)
-    proposal = propose(Part(problem, task.codes, 10**6, 0), make_solver("exact"), task)
+    task = make_task(problem)
+    proposal = propose(part_of(problem, task.codes), make_solver("exact"), task)
     fixed = [1, 3, 4, 5]
     np.testing.assert_array_equal(proposal.codes[fixed], task.codes[fixed])
 
@@ -352,56 +330,36 @@ def test_without_a_polish_only_chosen_weights_change():
 def test_a_solver_that_finds_nothing_proposes_no_change():
     """Tests the answer that leaves everything as it is."""
     problem = random_problem()
-    task = make_task(problem, heat=0.0)
-    proposal = propose(Part(problem, task.codes, 10**6, 0), lambda sub, start, seed: start[None, :], task)
+    task = make_task(problem)
+    proposal = propose(part_of(problem, task.codes), lambda sub, start, seed: start[None, :], task)
     np.testing.assert_array_equal(proposal.codes, task.codes)
 
 
-@pytest.mark.parametrize("share", [0.99, 1.01])
-def test_a_polish_begins_at_a_read_that_is_not_too_high(share):
-    """Tests that what lies above half the temperature per weight is left for the current codes."""
-    problem = random_problem()
-    task = make_task(problem, moves=0, examples=0, heat=1.0)
-    start = recomputed(problem, task.codes)
-    part = Part(problem, task.codes, 10**6, 0)
+@pytest.mark.parametrize("name", ["window", "walk", "free walk"])
+def test_without_time_nothing_is_proposed(name):
+    """Tests that no solver is asked and no walk begun once all time is used."""
+    problem = problem_for(CHOICES[name])
+    task = make_task(problem, **CHOICES[name])
 
-    def other_end(sub, start, seed):
-        return 1 - start[None, :]
+    def never(sub, start, seed):
+        raise AssertionError("was asked")
 
-    read = propose(part, other_end, make_task(problem, moves=0, examples=0, heat=0.0)).codes
-    rise = recomputed(problem, read) - start
-    assert rise > 0
-    warm = problem.num_examples * rise / (0.5 * len(task.choice.weights))  # the level at which both are equal
-    proposal = propose(part, other_end, replace(task, level=warm / share))
-    np.testing.assert_array_equal(proposal.codes, read if share < 1 else task.codes)
-
-
-def test_the_polish_of_a_fusion_stays_between_its_solutions():
-    """Tests that only weights that differ change, at most a level beyond either, with and without bits."""
-    problem = random_problem()
-    for seed, weights in product(range(6), ([0, 2, 6], [])):
-        codes, other = random_codes(problem, seed), random_codes(problem, seed + 9)
-        other[1::2] = codes[1::2]
-        chosen = np.array([i for i in weights if codes[i] != other[i]], dtype=np.intp)
-        task = make_task(problem, seed, weights=chosen, coding="fusion", other=other, heat=30.0)
-        found = propose(Part(problem, codes, 10**6, 0), make_solver("tabu"), task).codes
-        same = codes == other
-        np.testing.assert_array_equal(found[same], codes[same])
-        assert (found >= np.minimum(codes, other) - 1).all()
-        assert (found <= np.maximum(codes, other) + 1).all()
+    proposal = propose(part_of(problem, task.codes), never, task, lambda: 1.0)
+    np.testing.assert_array_equal(proposal.codes, task.codes)
+    assert proposal.point is None
 
 
 def test_reads_are_ranked_by_the_true_objective():
     """Tests that the read with the lowest objective wins, wherever it is and whatever its energy."""
     problem = random_problem()
-    task = make_task(problem, heat=0.0, examples=0)
+    task = make_task(problem, examples=0)
     seen = {}
 
     def everything(sub, start, seed):
         seen["bits"] = slow.all_bits(sub.num_variables)
         return seen["bits"]
 
-    proposal = propose(Part(problem, task.codes, 10**6, 0), everything, task)
+    proposal = propose(part_of(problem, task.codes), everything, task)
     rng = np.random.default_rng(task.seed)
     neighbourhood = rounds.make_neighbourhood(problem, task.codes, task.choice, rng)
     every = neighbourhood.codes(task.codes, seen["bits"], problem.tops)
@@ -425,8 +383,38 @@ def test_the_solver_starts_from_the_current_solution():
             seen["best_of_targets"] = min(seen["best_of_targets"], sub.energies(other[None])[0])
         return start[None, :]
 
-    propose(Part(problem, task.codes, 10**6, 0), spy, task)
+    propose(part_of(problem, task.codes), spy, task)
     assert seen["start"] == pytest.approx(seen["best_of_targets"], rel=1e-12)
+
+
+def test_work_is_counted_not_timed():
+    """Tests that it grows with the length of a walk, with the rows, and with the weights of a sub-QUBO."""
+    small, large = (random_problem(rows=rows) for rows in (100, 1000))
+    parts = [part_of(problem, problem.state().codes) for problem in (small, large)]
+
+    def work(part, **options):
+        return work_of(part, make_task(part.problem, **options))
+
+    walk = {"kind": "walk", "weights": NO_WEIGHTS}
+    assert work(parts[0], moves=200, **walk) == 2 * work(parts[0], moves=100, **walk) > 0
+    assert work(parts[0], **walk) < work(parts[1], **walk)
+    assert work(parts[0]) < work(parts[1])
+    assert work(parts[0], weights=np.array([0])) < work(parts[0], weights=np.arange(7))
+
+
+def test_answers_are_approached_one_bit_after_the_other():
+    """Tests stations on the way to an answer: the first differs in one bit, the last is there."""
+    problem = random_problem()
+    state = problem.state(random_codes(problem))
+    sub, neighbourhood, _ = window_sub(problem, state, np.arange(7), examples=2)
+    start = np.append(neighbourhood.start, np.zeros(8, dtype=np.int8))
+    answer = make_solver("exact", {"max_weight_bits": 14})(sub, start, 0)
+    stations = rounds.on_the_way(sub, start, np.vstack([answer, start]))
+    differ = [np.count_nonzero(one[:14] != start[:14]) for one in stations]
+    assert differ[0] == 1
+    assert differ == sorted(set(differ))
+    np.testing.assert_array_equal(stations[-1], answer[0])
+    assert len(rounds.on_the_way(sub, start, start[None, :])) == 0
 
 
 # ---- parts ----
@@ -436,7 +424,7 @@ def test_the_solver_starts_from_the_current_solution():
 def test_a_part_is_a_sample_of_the_rows(kind):
     """Tests its size, that it knows the same grids, and that a larger sample holds the smaller one."""
     problem = random_problem(kind)
-    small, large = (Part(problem, problem.state().codes, rows, 7) for rows in (30, 60))
+    small, large = (part_of(problem, problem.state().codes, rows, 7) for rows in (30, 60))
     assert (small.rows, large.rows) == (30, 60)
     assert small.problem.num_examples == 30
     np.testing.assert_array_equal(small.problem.steps, problem.steps)
@@ -448,21 +436,19 @@ def test_a_part_is_a_sample_of_the_rows(kind):
 def test_a_part_with_room_for_all_is_the_problem_itself(rows):
     """Tests that nothing is copied then."""
     problem = random_problem()
-    part = Part(problem, problem.state().codes, rows, 0)
+    part = part_of(problem, problem.state().codes, rows)
     assert part.problem is problem
     assert part.rows == 120
 
 
-def test_a_view_shows_gains_partners_and_elites():
-    """Tests what strategies may look at."""
-    problem = random_problem()
-    codes = random_codes(problem)
-    elites = [random_codes(problem, 1)]
-    view = Part(problem, codes, 10**6, 0).view(codes, elites)
-    np.testing.assert_array_equal(view.codes, codes)
-    np.testing.assert_allclose(view.gains(), problem.state(codes).gains())
-    assert len(view.partner) == len(codes)
-    assert view.elites is elites
+def test_a_part_can_be_put_on_other_levels():
+    """Tests that the examples are shared and the levels are those given."""
+    problem, other = random_problem(), random_problem(weight_range=(-3, 0.5), weight_bits=6)
+    part = part_of(problem, problem.state().codes, 50)
+    there = part.on(other.grids)
+    assert there.matrix is part.problem.matrix
+    assert are_levels(there.weight_grid, other.weight_grid.hi).all()
+    assert part.problem.grids[0].hi[0] == 1.0
 
 
 # ---- time ----

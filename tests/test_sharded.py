@@ -6,11 +6,11 @@ import functools
 
 import numpy as np
 import pytest
-from search_cases import facts, random_codes
+from search_cases import assert_same_run, random_codes
 from shard_cases import ShardsHere, write_shards, write_svm
 
 import lns
-from lns import subproblem, warm_start
+from lns import descent
 from lns.datasets.scaling import scale_columns
 from lns.engine import EngineParams
 from lns.errors import DataError, InvalidInput
@@ -69,25 +69,29 @@ def test_gains(both):
     np.testing.assert_allclose(sharded.state(codes).gains(), whole.state(codes).gains(), atol=1e-12)
 
 
-@pytest.mark.parametrize("width", [0.0, 0.5])
-def test_curvature_and_gram_blocks(both, width):
-    """Tests value, gradient and Gram block of the background, the bias among the columns."""
+@pytest.mark.parametrize(("shift", "width"), [(0.0, 0.0), (0.5, 0.0), (1e100, 0.0), (0.0, 0.5)])
+def test_derivatives(both, shift, width):
+    """Tests loss, gradient and Hessian of some weights, the bias among them."""
     sharded, whole = both
-    codes, columns = random_codes(whole), np.array([0, 3, 6])
-    value, first, second = sharded.state(codes).curvature(columns, width)
-    state = whole.state(codes)
-    background = subproblem.curvature(whole, state.margins, width)
-    expected = whole.matrix.moments(columns, background.bend, background.slope * whole.y)
-    assert value == pytest.approx(background.value.sum(), abs=1e-12)
-    np.testing.assert_allclose(second, expected[0], atol=1e-12)
-    np.testing.assert_allclose(first, expected[1], atol=1e-12)
+    w, b, columns = np.linspace(-1, 1, 6), 0.3, np.array([0, 3, 6])
+    loss, gradient, hessian = sharded.second_order(w, b, columns, shift, width)
+    expected = whole.second_order(w, b, columns, shift, width)
+    assert loss == pytest.approx(expected[0], abs=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
+    np.testing.assert_allclose(hessian, expected[2], atol=1e-12)
+
+
+def test_a_descent_is_that_of_the_whole(both):
+    """Tests the same steps to the same end."""
+    ends = [np.append(*descent.descend(problem, np.zeros(6), 0.0)) for problem in both]
+    np.testing.assert_allclose(*ends, atol=1e-9)
 
 
 def test_what_the_warm_start_needs(both):
     """Tests value and gradient of the shifted loss, and the mean squares."""
     sharded, whole = both
     w, b = np.linspace(-1, 1, 6), 0.3
-    for shift in (np.inf, 0.5, 0.0):
+    for shift in (1e100, 0.5, 0.0):
         loss, gradient = sharded.loss_and_gradient(w, b, shift)
         expected_loss, expected = whole.loss_and_gradient(w, b, shift)
         assert loss == pytest.approx(expected_loss, abs=1e-12)
@@ -112,17 +116,6 @@ def test_samples_hold_the_rows_asked_for(both):
     np.testing.assert_allclose(mine.margins(w, b), reference.margins(w, b), atol=1e-12)
     np.testing.assert_array_equal(mine.q, reference.q)
     np.testing.assert_allclose(mine.share, reference.share, rtol=1e-12)
-
-
-def test_a_state_can_be_moved_and_copied(both):
-    """Tests that a copy stays where it is when the original moves on."""
-    sharded, whole = both
-    state = sharded.state(random_codes(whole))
-    before, copy = state.objective, state.copy()
-    state.apply(random_codes(whole, 1))
-    assert state.objective == pytest.approx(whole.state(random_codes(whole, 1)).objective, abs=1e-12)
-    assert copy.objective == before
-    copy.check()
 
 
 def test_small_data_can_be_used_as_if_it_were_here(data, tmp_path):
@@ -153,27 +146,34 @@ def test_every_form_of_q(data, tmp_path, form):
     assert sharded.objective(w, b) == pytest.approx(whole.objective(w, b), abs=1e-12)
 
 
-def test_the_search_is_that_of_the_whole(data, tmp_path):
-    """Tests that shards and one piece go through the same rounds to the same end."""
+PARAMS = EngineParams(walk_moves=50, sample_rows=48, most_rows=100)
+
+
+@pytest.mark.parametrize("ranges", [RANGES, {}], ids=["given", "automatic"])
+def test_the_search_is_that_of_the_whole(data, tmp_path, ranges):
+    """Tests that shards and one piece go through the same rounds to the same end, and on the same levels."""
     X, y = data
-    options = {"q": Q, "lam": 0.01, **RANGES}
+    options = {"q": Q, "lam": 0.01, **ranges}
     sharded = here(write_shards(tmp_path, X, y, 4), scale=False, **options)
-    params = EngineParams(opening=50, sample_rows=64, patience=2)
     results = [
-        lns.solve(problem, max_rounds=16, time_limit=None, params=params)
+        lns.solve(problem, max_rounds=16, time_limit=None, params=PARAMS)
         for problem in (sharded, lns.QLossProblem(X, y, **options))
     ]
     np.testing.assert_array_equal(results[0].codes, results[1].codes)
     np.testing.assert_array_equal(results[0].flagged, results[1].flagged)
+    np.testing.assert_allclose(results[0].weights, results[1].weights, atol=1e-9)
     assert results[0].objective == pytest.approx(results[1].objective, abs=1e-12)
-    rows = [[facts(record)["rows"] for record in result.rounds] for result in results]
-    assert rows[0] == rows[1]
-    assert rows[0][-1] == len(y)  # where rounds come to look at all, no walk on all is due at the end
+    tried = [
+        [(record.rows, record.outcome, record.neighbourhoods[0].kind) for record in result.rounds]
+        for result in results
+    ]
+    assert tried[0] == tried[1]
+    assert {rows for rows, _, _ in tried[0]} == {48, 100}
 
 
 def test_the_warm_start_ends_on_all_rows(data, tmp_path, monkeypatch):
     """Tests that a path on a sample is finished on all rows, as good as that of the whole."""
-    monkeypatch.setattr(warm_start, "PATH_ROWS", 100)
+    monkeypatch.setattr(descent, "PATH_ROWS", 100)
     X, y = data
     sharded = here(write_shards(tmp_path, X, y, 4), scale=False, lam=0.01)
     whole = lns.QLossProblem(X, y, lam=0.01)
@@ -183,18 +183,17 @@ def test_the_warm_start_ends_on_all_rows(data, tmp_path, monkeypatch):
     np.testing.assert_allclose(sharded.weight_grid.hi, whole.weight_grid.hi, rtol=1e-2)
 
 
-def test_samples_grow_up_to_the_limit(data, tmp_path):
+def test_samples_are_no_larger_than_the_limit(data, tmp_path):
     """Tests that rounds never gather more than max_sample_rows, whatever they ask for."""
     sharded = here(write_shards(tmp_path, *data, 4), max_sample_rows=100, **RANGES)
-    codes = sharded.state().codes
-    assert [Part(sharded, codes, rows, 0).rows for rows in (60, 120)] == [60, 100]
+    assert [Part(sharded, rows, 0, np.zeros(6), 0.0).rows for rows in (60, 120)] == [60, 100]
     with pytest.raises(InvalidInput, match=r"At most 100 of these 210 examples.*max_sample_rows"):
         sharded.subset(None)
     with pytest.raises(InvalidInput, match="max_sample_rows"):
         sharded.matrix  # noqa: B018
-    params = EngineParams(sample_rows=40, patience=1, opening=10)
-    result = lns.solve(sharded, max_rounds=40, time_limit=None, params=params)
-    assert max(record.rows for record in result.rounds) == 100
+    params = EngineParams(sample_rows=40, walk_moves=10)
+    result = lns.solve(sharded, max_rounds=20, time_limit=None, params=params)
+    assert {record.rows for record in result.rounds} == {40, 100}
 
 
 def test_a_shard_may_hold_one_class(data):
@@ -253,13 +252,13 @@ def test_checkpoints_do_not_hold_the_data(data, tmp_path):
     """Tests that a search in shards goes on where it stopped, given its shards again, and only these."""
     paths = write_shards(tmp_path, *data, 3)
     options = {"max_sample_rows": 60, "q": Q}  # less than all rows: they are never gathered
-    params = EngineParams(opening=50, sample_rows=50, patience=3)
+    params = EngineParams(walk_moves=50, sample_rows=50)
     kept = tmp_path / "run.ckpt"
     whole = lns.solve(here(paths, **options), max_rounds=7, time_limit=None, params=params)
     lns.solve(here(paths, **options), max_rounds=4, time_limit=None, params=params, checkpoint=kept)
     assert [path.name for path in tmp_path.glob("run*")] == ["run.ckpt"]
     result = lns.resume(kept, problem=here(paths, **options), max_rounds=7, time_limit=None)
-    assert [facts(record) for record in result.rounds] == [facts(record) for record in whole.rounds]
+    assert_same_run(result, whole)
     with pytest.raises(InvalidInput, match=r"is of a problem in shards.*\(problem=\)"):
         lns.resume(kept)
     with pytest.raises(lns.WrongProblem):

@@ -18,7 +18,7 @@ from lns.engine import EngineParams
 from lns.errors import DataError
 
 pytestmark = pytest.mark.ray
-PARAMS = EngineParams(opening=50, sample_rows=100, patience=3)
+PARAMS = EngineParams(walk_moves=50, sample_rows=100, most_rows=200)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ class Remove(lns.Callbacks):
 with lns.ShardedProblem(sys.argv[1:], q={-1: -1.0, 1: -0.25}) as problem:
     where = lambda self: (__import__("ray").get_runtime_context().get_node_id(), __import__("os").getpid())
     homes = [ray.get(actor.__ray_call__.remote(where)) for actor in problem._shards._actors]
-    params = EngineParams(opening=50, sample_rows=100, patience=3)
+    params = EngineParams(walk_moves=50, sample_rows=100, most_rows=200)
     result = lns.solve(problem, max_rounds=6, time_limit=None, params=params, callbacks=[Remove()])
     print(json.dumps({"homes": len({home for home, _ in homes}), "rebuilt": problem.rebuilt,
                       "objectives": [record.objective for record in result.rounds]}))

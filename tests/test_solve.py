@@ -12,6 +12,7 @@ from dwave.samplers import SimulatedAnnealingSampler
 from scipy import sparse
 from search_cases import (
     KINDS,
+    are_levels,
     every_code,
     facts,
     instances,
@@ -27,9 +28,11 @@ from lns.datasets.noise import flip_labels
 from lns.datasets.synthetic import long_servedio
 from lns.engine import EngineParams
 from lns.errors import InvalidInput
-from lns.working_set import WorkingSet
+from lns.settings import MODES
+from lns.walk import Walker, partners
 
-SHORT = EngineParams(opening=50, polish=5, patience=4)
+SHORT = EngineParams(walk_moves=50)
+AUTOMATIC = {"weight_range": "auto", "bias_range": "auto"}
 LONG_SERVEDIO = {"q": -0.5, "lam": 0.003, "weight_bits": 2, "weight_range": (0, 1), "bias_range": (-2, 2)}
 
 
@@ -57,8 +60,8 @@ def noisy_long_servedio(rows, rate=0.2, seed=0, features=21, **options):
         ),
         ({"backend": "cloud"}, r"Unknown backend 'cloud'\. Choose one of local"),
         ({"workers": 0}, r"workers must be at least 1\. Got 0"),
-        ({"background": "flat"}, r"Unknown background 'flat'\. Choose one of curvature, pairwise, pinned"),
-        ({"coding": "gray"}, r"Unknown coding 'gray'\. Choose one of window, stored"),
+        ({"mode": "classical"}, r"Unknown mode 'classical'\. Choose one of default, rounds, paper"),
+        ({"max_bits": 0}, r"A round needs room for at least one weight bit\. Got max_bits = 0"),
         ({"accept": "always"}, r"Unknown acceptance 'always'\. Choose one of .*greedy"),
         ({"solver": "taboo"}, r"Unknown solver 'taboo'\. Choose one of .*tabu"),
         (
@@ -104,11 +107,14 @@ def test_importing_the_module_of_solve_does_not_hide_the_function():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_default_start_is_the_continuous_one(kind):
-    """Tests the first objective of a run against the rounded warm start."""
-    problem = random_problem(kind)
-    result = lns.solve(problem, max_rounds=0)
-    assert result.start_objective == pytest.approx(recomputed(problem, problem.codes(*problem.warm_start)))
+    """Tests a run without rounds: on a given grid the start is rounded with care, otherwise it is a level."""
+    given, automatic = random_problem(kind, weight_bits=2), random_problem(kind, weight_bits=2, **AUTOMATIC)
+    result = lns.solve(given, max_rounds=0)
     assert result.stop_reason == "max_rounds"
+    assert result.objective == result.start_objective == pytest.approx(recomputed(given, result.codes))
+    assert result.objective <= recomputed(given, given.codes(*given.warm_start)) + 1e-12
+    expected = automatic.objective(*automatic.warm_start)
+    assert lns.solve(automatic, max_rounds=0).start_objective == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_start_at_zero():
@@ -136,17 +142,19 @@ def test_a_given_start_is_rounded_to_the_grid():
     assert result.weights.max() == 1.0
 
 
+@pytest.mark.parametrize("ranges", [{}, AUTOMATIC], ids=["given", "automatic"])
 @pytest.mark.parametrize("initial", ["zero", "random", (np.zeros(6), 0.5), None])
-def test_no_run_ends_above_its_start(initial):
+def test_no_run_ends_above_its_start(initial, ranges):
     """Tests every kind of start."""
-    result = lns.solve(random_problem(), max_rounds=4, initial=initial, params=SHORT)
+    result = lns.solve(random_problem(**ranges), max_rounds=4, initial=initial, params=SHORT)
     assert result.objective <= result.start_objective
     assert len(result.rounds) == 4
 
 
-def test_the_result_of_a_run_can_be_the_start_of_the_next():
+@pytest.mark.parametrize("ranges", [{}, AUTOMATIC], ids=["given", "automatic"])
+def test_the_result_of_a_run_can_be_the_start_of_the_next(ranges):
     """Tests that an answer goes in as it came out."""
-    problem = random_problem()
+    problem = random_problem(weight_bits=2, **ranges)
     first = lns.solve(problem, max_rounds=5, initial="random", params=SHORT)
     second = lns.solve(problem, max_rounds=3, initial=(first.weights, first.bias), seed=1, params=SHORT)
     assert second.start_objective == pytest.approx(first.objective, rel=1e-12)
@@ -174,7 +182,7 @@ def test_every_kind_of_problem_is_solved(kind, options):
     problem = random_problem(kind, **options)
     result = lns.solve(problem, max_rounds=5)
     assert result.objective == pytest.approx(problem.objective(result.weights, result.bias), abs=1e-9)
-    assert problem.state(result.codes).gains().min() >= -1e-6
+    assert problem.on_levels(*result.grids).state(result.codes).gains().min() >= -1e-6
 
 
 @pytest.mark.parametrize(
@@ -183,19 +191,17 @@ def test_every_kind_of_problem_is_solved(kind, options):
         {"solver": "sa"},
         {"solver": "descent"},
         {"solver": "exact"},
-        {"solver": "exact", "coding": "stored"},
+        {"solver": "exact", "mode": "paper"},
         {"solver": "exact", "solver_options": {"max_weight_bits": 1}},
-        {"background": "pinned"},
-        {"background": "pairwise"},
-        {"coding": "stored"},
-        {"coding": "stored", "background": "pairwise"},
+        {"mode": "rounds"},
+        {"mode": "paper"},
+        {"params": EngineParams(kinds=("stored",))},
+        {"params": EngineParams(kinds=("walk",), walk_moves=50)},
         {"examples": 0},
         {"examples": 1000},
         {"max_bits": 2},
         {"max_bits": 1},
-        {"max_bits": 0},
         {"accept": "greedy"},
-        {"accept": "annealed"},
         {"accept": lambda best, curr, cand, rng: Outcome.BEST if cand < best else Outcome.ACCEPT},
         {"solver": lambda sub, start, seed: start[None, :]},
         {"solver": SimulatedAnnealingSampler(), "solver_options": {"num_reads": 2, "num_sweeps": 10}},
@@ -203,12 +209,14 @@ def test_every_kind_of_problem_is_solved(kind, options):
     ],
 )
 def test_every_way_to_run_it_ends_with_a_true_answer(options):
-    """Tests solvers, codings, backgrounds, sizes and acceptances, each in a short run from a random start."""
-    problem = random_problem()
-    result = lns.solve(problem, max_rounds=12, initial="random", params=SHORT, **options)
-    assert len(result.rounds) == 12
-    assert result.objective == pytest.approx(recomputed(problem, result.codes), abs=1e-9)
-    assert result.objective < result.start_objective
+    """Tests solvers, modes, kinds, sizes and acceptances, each in a short run from a random start."""
+    for ranges in ({}, AUTOMATIC):
+        problem = random_problem(**ranges)
+        result = lns.solve(problem, max_rounds=12, initial="random", **{"params": SHORT, **options})
+        assert len(result.rounds) == 12
+        true = problem.objective(result.weights, result.bias)
+        assert result.objective == pytest.approx(true, abs=1e-9)
+        assert result.objective < result.start_objective
 
 
 def test_a_solver_gets_no_more_weight_bits_than_it_can_take():
@@ -265,12 +273,39 @@ def test_progress_changes_nothing_but_what_is_shown(capsys):
 
 
 def test_a_problem_is_not_changed_by_solving_it():
-    """Tests that the data is only read."""
-    problem = random_problem()
+    """Tests that the data is only read, and that levels, full QUBO and samples of it stay what they were."""
+    problem = random_problem(rows=40, weight_bits=2, **AUTOMATIC)
+    codes = random_codes(problem)
     before = problem.matrix.X.copy(), problem.y.copy(), problem.share.copy()
-    lns.solve(problem, max_rounds=4, params=SHORT)
+    bqm, sample = problem.to_bqm(), problem.encode(*problem.values(codes))
+    result = lns.solve(problem, max_rounds=12, params=SHORT, initial="random")
+    assert (result.grids[0].hi != problem.weight_grid.hi).any()  # the search has left the levels
     for old, new in zip(before, (problem.matrix.X, problem.y, problem.share), strict=True):
         np.testing.assert_array_equal(old, new)
+    assert problem.to_bqm() == bqm
+    w, b = problem.decode(sample)
+    np.testing.assert_array_equal(problem.codes(w, b), codes)
+
+
+def test_levels_follow_the_basin():
+    """Tests that an answer lies on the levels it comes with, and that zero does at any number of bits."""
+    for bits in (1, 2, 4):
+        problem = random_problem("mixed", weight_bits=bits, **AUTOMATIC)
+        result = lns.solve(problem, max_rounds=6, params=SHORT, initial="zero")
+        weights, bias = result.grids
+        np.testing.assert_array_equal(weights.values(result.codes[:-1]), result.weights)
+        assert bias.values(result.codes[-1:])[0] == result.bias
+        assert are_levels(weights, np.zeros(6)).all()
+        assert result.objective == pytest.approx(problem.objective(result.weights, result.bias), rel=1e-12)
+
+
+def test_given_levels_stay_what_they_are():
+    """Tests that with given ranges an answer lies on the levels of the problem, and comes with them."""
+    problem = random_problem("mixed", weight_bits=2)
+    result = lns.solve(problem, max_rounds=6, params=SHORT)
+    for found, given in zip(result.grids, problem.grids, strict=True):
+        np.testing.assert_array_equal([found.lo, found.hi], [given.lo, given.hi])
+    np.testing.assert_array_equal(problem.values(result.codes)[0], result.weights)
 
 
 def test_numpy_s_global_generator_is_left_alone():
@@ -280,6 +315,40 @@ def test_numpy_s_global_generator_is_left_alone():
     np.random.seed(5)  # noqa: NPY002
     lns.solve(random_problem(), max_rounds=3, params=SHORT)
     np.testing.assert_array_equal(np.random.random(3), expected)  # noqa: NPY002
+
+
+# ---- modes ----
+
+
+def kinds_of(result):
+    """All that was tried."""
+    return {one.kind for record in result.rounds for one in record.neighbourhoods}
+
+
+@pytest.mark.parametrize("ranges", [{}, AUTOMATIC], ids=["given", "automatic"])
+def test_the_paper_s_rounds_are_stored_bits_with_targets_held(ranges):
+    """Tests that there is nothing else, however many rounds there are."""
+    result = lns.solve(random_problem(**ranges), max_rounds=20, mode="paper", initial="random")
+    assert kinds_of(result) == {"stored"}
+    assert {one.background for record in result.rounds for one in record.neighbourhoods} == {"pinned"}
+
+
+@pytest.mark.parametrize("ranges", [{}, AUTOMATIC], ids=["given", "automatic"])
+def test_rounds_alone_have_no_walks(ranges):
+    """Tests that there are none, however many rounds there are, and on a given grid sub-QUBOs alone."""
+    result = lns.solve(random_problem(**ranges), max_rounds=30, mode="rounds", initial="random")
+    assert kinds_of(result) <= set(MODES["rounds"])
+    assert "walk" not in kinds_of(result)
+    if not ranges:
+        assert all(one.num_variables > 0 for record in result.rounds for one in record.neighbourhoods)
+
+
+def test_a_run_has_everything_unless_told_otherwise():
+    """Tests that walks and sub-QUBOs both occur, and that walks alone can be asked for."""
+    result = lns.solve(random_problem(), max_rounds=30, params=SHORT)
+    assert {"walk"} < kinds_of(result)
+    params = EngineParams(kinds=("walk",), walk_moves=50)
+    assert kinds_of(lns.solve(random_problem(), max_rounds=5, max_bits=0, params=params)) == {"walk"}
 
 
 # ---- how good it is ----
@@ -297,11 +366,10 @@ def test_small_problems_are_solved_to_the_optimum(seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_without_walks_get_near_the_optimum(kind):
-    """Tests that sub-QUBOs alone, no opening and no polish, bring most of the way down."""
+    """Tests that sub-QUBOs alone bring most of the way down."""
     problem = random_problem(kind, features=4, weight_bits=3, bias_bits=4)
     _, objectives = every_code(problem)
-    params = EngineParams(opening=0, polish=0)
-    result = lns.solve(problem, max_rounds=60, initial="random", seed=1, params=params)
+    result = lns.solve(problem, max_rounds=60, initial="random", seed=1, mode="rounds")
     assert result.objective - objectives[0] <= 0.2 * (result.start_objective - objectives[0])
 
 
@@ -310,9 +378,8 @@ def test_long_servedio_is_no_worse_than_a_long_walk(rate):
     """Tests a hundred rounds on 21 features against half a million moves of plain annealing."""
     problem = noisy_long_servedio(400, rate, seed=3)
     start = problem.codes(*problem.warm_start)
-    working = WorkingSet(problem)
-    working.set_partners(problem.state(start).margins)
-    walk = recomputed(problem, working.anneal(start, 30 / 400, 0.02 / 400, 500_000, 0))
+    walker = Walker(problem, *partners(problem, problem.state(start).margins))
+    walk = recomputed(problem, walker.walk(problem, start, 30 / 400, 0.02 / 400, 500_000, 0))
     result = lns.solve(problem, max_rounds=100, time_limit=None, seed=0)
     assert result.objective <= walk + 1e-9
 
@@ -323,13 +390,14 @@ def test_pinned_rounds_freeze_and_curvature_rounds_move():
     Every fixed target holds its margin in place, so pinned rounds win less than a fifth of what the same
     rounds win when examples enter by their slope and curvature.
     """
-    params = EngineParams(opening=0, polish=0, patience=10**6, neighbourhoods=1)
-    options = {"solver": "exact", "accept": "greedy", "max_bits": 8, "params": params, "initial": "random"}
-    won = dict.fromkeys(("pinned", "curvature"), 0.0)
+    options = {"solver": "exact", "accept": "greedy", "max_bits": 8, "initial": "random"}
+    params = EngineParams(kinds=("stored",), neighbourhoods=1)
+    rounds = {"pinned": {"mode": "paper"}, "curvature": {}}
+    won = dict.fromkeys(rounds, 0.0)
     for seed in range(3):
         problem = noisy_long_servedio(1400, seed=seed, weight_bits=4, weight_range=(-1, 1), target_span=16.0)
-        for background in won:
-            result = lns.solve(problem, max_rounds=30, seed=seed, background=background, **options)
+        for background, mode in rounds.items():
+            result = lns.solve(problem, max_rounds=30, seed=seed, params=params, **mode, **options)
             won[background] += result.start_objective - result.objective
     assert won["curvature"] > 0.5
     assert won["pinned"] < 0.2 * won["curvature"]

@@ -9,11 +9,9 @@ import slow_reference as slow
 from dwave.samplers import SimulatedAnnealingSampler, TreeDecompositionSolver
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_cases import random_codes, random_problem
+from search_cases import random_codes, random_problem, window_sub
 
-from lns import rounds
 from lns.errors import InvalidInput
-from lns.rounds import Choice
 from lns.solvers import SOLVERS, DimodSolver, Exact, Solver, Tabu, make_solver, register
 from lns.state import State
 from lns.subproblem import SubQubo
@@ -33,8 +31,9 @@ def real_sub(seed=0, weights=3, examples=3, kind="dense", background="curvature"
     problem = random_problem(kind, seed=seed, target_bits=2)
     state = problem.state(random_codes(problem, seed))
     rng = np.random.default_rng(seed)
-    choice = Choice("random", np.arange(weights), background=background, width=0.3, examples=examples)
-    sub, neighbourhood, _ = rounds.build(problem, state, choice, rng)
+    sub, neighbourhood, _ = window_sub(
+        problem, state, np.arange(weights), examples=examples, background=background, rng=rng
+    )
     start = np.zeros(sub.num_variables, dtype=np.int8)
     start[: sub.num_weight_bits] = neighbourhood.start
     return sub, start
@@ -142,11 +141,9 @@ def test_exact_equals_brute_force(case, background, data):
     """Tests the minimum over all bits, targets included, of random sub-QUBOs of real problems."""
     problem, codes = case
     weights = np.arange(min(2, len(codes)))
-    examples = data.draw(st.integers(0, 2))
-    choice = Choice(
-        "random", weights, data.draw(st.sampled_from(["window", "stored"])), 2, background, 0.5, examples
-    )
-    sub, _, _ = rounds.build(problem, State(problem, codes), choice, np.random.default_rng(0))
+    examples, bits = data.draw(st.integers(0, 2)), data.draw(st.integers(1, 2))
+    options = {"bits": bits, "examples": examples, "background": background, "width": 0.5}
+    sub, _, _ = window_sub(problem, State(problem, codes), weights, **options)
     answer = Exact()(sub, zeros(sub), 0)
     assert answer.shape == (1, sub.num_variables)
     assert sub.energies(answer)[0] == pytest.approx(lowest(sub), rel=1e-9, abs=1e-12)

@@ -233,22 +233,6 @@ def test_the_bend_is_negative_around_q():
     assert (subproblem.curvature(problem, np.full(2, -0.5), 0.2).bend < 0).all()
 
 
-@pytest.mark.parametrize("q", [-0.5, -np.inf, np.array([-0.5, -np.inf, -3.0, 0.0, -1.0] * 2)])
-@pytest.mark.parametrize("sigma", [0.05, 0.3, 2.0])
-def test_the_expected_loss_equals_quadrature(q, sigma):
-    """Tests margins around both seams of the loss and far away, with sample weights."""
-    m = np.array([-9.0, -3.0, -0.6, -0.5, -0.4, 0.2, 0.95, 1.0, 1.1, 4.0])
-    problem = QLossProblem(np.ones((10, 1)), [1, -1] * 5, q=q, sample_weight=np.arange(1.0, 11.0),
-                           weight_range=(-1, 1), bias_range=(-1, 1))  # fmt: skip
-    z = np.linspace(-12, 12, 40_001)
-    mass = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
-    u = 1 - (m[:, None] + sigma * z)
-    cap = np.broadcast_to((1 - q) ** 2, (10,))[:, None]
-    expected = problem.share @ (np.minimum(np.maximum(u, 0) ** 2, cap) @ mass)
-    assert subproblem.expected_loss(problem, m, sigma) == pytest.approx(expected, rel=1e-5)
-    assert subproblem.expected_loss(problem, m, 0.0) == pytest.approx(problem.mean_loss(m), rel=1e-12)
-
-
 def test_a_narrow_width_is_the_plain_derivative():
     """Tests the limit of no smoothing, away from the seams."""
     problem = QLossProblem([[1.0], [1.0]], [1, -1], q=-0.5, weight_range=(-1, 1), bias_range=(-1, 1))

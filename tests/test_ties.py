@@ -32,7 +32,7 @@ def overlapping(rows, rate, seed=0):
 @pytest.fixture(scope="module")
 def noisy():
     """A problem with one-sided noise, its true labels, and what a short search finds."""
-    X, truth, y = overlapping(8000, 0.4)
+    X, truth, y = overlapping(24_000, 0.4, seed=2)
     problem = lns.QLossProblem(X, y, q=-0.5)
     return problem, truth, lns.solve(problem, max_rounds=6, time_limit=None)
 
@@ -56,7 +56,7 @@ def test_everything_in_the_result_belongs_to_the_solution_taken(noisy):
     """Tests objective, weights, flags and codes against each other."""
     problem, _, result = noisy
     found = settle(problem, result, ONE_SIDED, 0.005).result
-    w, b = problem.values(found.codes)
+    w, b = problem.on_levels(*found.grids).values(found.codes)
     np.testing.assert_array_equal(found.weights, w)
     assert found.bias == b
     assert found.objective == pytest.approx(problem.objective(w, b), abs=1e-12)
@@ -76,7 +76,7 @@ def test_the_same_seed_settles_alike(noisy):
 def test_walks_on_a_sample_are_judged_on_all(noisy, monkeypatch):
     """Tests the bound of the tie where walks look at a part of the rows."""
     problem, truth, result = noisy
-    monkeypatch.setattr(ties, "WALK_ROWS", 3000)
+    monkeypatch.setattr(ties, "WALK_ROWS", 9000)
     settled = settle(problem, result, ONE_SIDED, 0.005)
     assert problem.objective(settled.result.weights, settled.result.bias) <= 1.005 * settled.lowest
     assert clean_error(problem, truth, settled.result) < clean_error(problem, truth, result)
@@ -102,14 +102,10 @@ def test_past_the_deadline_nothing_is_walked(noisy):
 def test_a_lower_objective_on_the_way_is_kept():
     """Tests that walks which find a better solution are not in vain: here from a start that is bad."""
     problem = random_problem(rows=500, seed=2)
-    start = lns.solve(problem, max_rounds=1, time_limit=None, initial="random", params=no_search())
+    start = lns.solve(problem, max_rounds=0, time_limit=None, initial="random")
     settled = settle(problem, start, FlipRates(0.01, 0.0), 1e-6)
     assert settled.lowest < start.objective
     assert settled.result.objective <= (1 + 1e-6) * settled.lowest
-
-
-def no_search():
-    return lns.engine.EngineParams(opening=0, polish=0, walks=1)
 
 
 def test_a_difference_within_doubt_decides_nothing(monkeypatch):
@@ -143,11 +139,11 @@ def test_ctrl_c_keeps_what_was_met(noisy, monkeypatch):
 
 def test_weights_and_sparse_data_are_settled_too():
     """Tests against the same problem with every example written as often as it weighs."""
-    X, truth, y = overlapping(4000, 0.4)
-    twice = np.repeat(np.arange(4000), np.where(truth > 0, 2, 1))
+    X, truth, y = overlapping(12_000, 0.4, seed=2)
+    twice = np.repeat(np.arange(12_000), np.where(truth > 0, 2, 1))
     weighted = lns.QLossProblem(sparse.csr_array(X), y, q=-0.5, sample_weight=np.where(truth > 0, 2.0, 1.0))
-    repeated = lns.QLossProblem(X[twice], y[twice], q=-0.5).on_grids(*weighted.grids)
     result = lns.solve(weighted, max_rounds=3, time_limit=None)
+    repeated = lns.QLossProblem(X[twice], y[twice], q=-0.5).on_grids(*result.grids)
     found = [settle(problem, result, ONE_SIDED, 0.005) for problem in (weighted, repeated)]
     for settled in found:
         assert settled.gain > 0

@@ -227,10 +227,9 @@ class Round:
                     self.backend.forget_parcels()
                 self._again(k)
                 continue
-            *found, point = pickle.loads(answer)
-            choice, moved = self.tasks[k].choice, len(self._work[k]) + len(answer)
-            codes, *others = found
-            self._keep(k, Proposal(codes, choice, *others, point=point, moved_bytes=moved))
+            codes, *others = pickle.loads(answer)
+            proposal = Proposal(codes, self.tasks[k].choice, *others)
+            self._keep(k, replace(proposal, moved_bytes=len(self._work[k]) + len(answer)))
 
     def _keep(self, k: int, proposal: Proposal) -> None:
         self.found[k] = replace(proposal, retries=self.retries[k])

@@ -6,7 +6,6 @@ Times are ratios within one run, operation and reference in turn, so that they m
 ``gains``      all single-level moves of all weights, against one numpy pass per weight: ``m + d * X[:, i]``
                into a buffer made beforehand, the memory traffic of evaluating N moves one by one, without
                their losses. For sparse data it reads and writes only the rows that the column has.
-``apply``      a change of one weight, new objective included, against one such pass.
 
 The passes are numpy's, on one core; ours use all cores where there are enough rows.
 """
@@ -68,10 +67,10 @@ def format(result: dict[str, Any]) -> str:
         f"{result['rows']:,} x {result['features']}, float32: ratios to a bare pass (at most {LIMIT:g}),",
         f"memory besides the data in vectors of length S (at most {MEMORY_LIMIT:g}).",
         "",
-        f"{'':20}{'objective':>12}{'gains':>12}{'apply':>12}{'memory':>12}",
+        f"{'':20}{'objective':>12}{'gains':>12}{'memory':>12}",
     ]
     for name, case in result["cases"].items():
-        cells = [(case[key]["ratio"], LIMIT) for key in ("objective", "gains", "apply")]
+        cells = [(case[key]["ratio"], LIMIT) for key in ("objective", "gains")]
         cells.append((case["extra_vectors"], MEMORY_LIMIT))
         lines.append(f"{name:20}" + "".join(f"{value:11.2f}{_mark(value, limit)}" for value, limit in cells))
     seconds = result["to_bqm_seconds"]
@@ -119,13 +118,6 @@ def _case(X: Any, y: NDArray, repeats: int) -> dict[str, Any]:
 
     w, b = state.weights, state.bias
     w_single = w.astype(X.dtype)
-    other = codes.copy()
-    other[-2] -= 1
-    there = [other, codes]
-
-    def flip() -> None:
-        state.apply(there[0])
-        there.reverse()
 
     column_pass = _column_pass(X, state.margins.copy())
 
@@ -136,7 +128,6 @@ def _case(X: Any, y: NDArray, repeats: int) -> dict[str, Any]:
     return {
         "objective": _compare(lambda: problem.objective(w, b), lambda: X @ w_single, repeats),
         "gains": _compare(state.gains, all_columns, repeats),
-        "apply": _compare(flip, lambda: column_pass(X.shape[1] - 1), 5 * repeats),
         "extra_vectors": extra / (8 * len(y)),
     }
 

@@ -100,8 +100,8 @@ def _run(problem: lns.QLossProblem, workers: int, args: argparse.Namespace) -> d
 
 
 def costs(rounds: Sequence[RoundRecord], workers: int) -> dict[str, float]:
-    """Throughput, overhead and traffic of a run, openings left out."""
-    rounds = [record for record in rounds if record.neighbourhoods[0].kind != "opening"]
+    """Throughput, overhead and traffic of a run, walks left out."""
+    rounds = [record for record in rounds if record.neighbourhoods[0].kind != "walk"]
     seconds, overheads = [], []
     for record in rounds:
         work = [sum(one.timings.values()) for one in record.neighbourhoods]

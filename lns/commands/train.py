@@ -36,11 +36,12 @@ SOLVERS = (
     "qpu",
 )  # for the help; whoever registers more can use them too
 BACKENDS = ("local", "ray")
+MODES = ("default", "rounds", "paper")
 
 #: What makes a run the run that it is: these stay as they were when it goes on.
 FIXED = (
     *("dataset", "noise", "rows", "q", "lam", "weight-bits", "weight-range", "seed"),
-    *("solver", "topology", "solver-option"),
+    *("solver", "topology", "solver-option", "mode"),
 )
 
 DESCRIPTION = """\
@@ -78,8 +79,9 @@ A file for --config has the names of the options; what stands on the command lin
   num_reads = 20
 
 --json prints one object with the keys dataset, examples (for training), features, num_variables, noise, q,
-lam, solver, backend, seed, objective (of the classifier: with --ties 0 the lowest that was found, else at
-most that share above it), train_error (on the labels trained with), test_error (clean), flagged,
+lam, solver, backend, seed, start_objective, objective (of the classifier: the lowest that was found, or with
+--ties at most that share above it), gain_by_solver and gain_by_walks (by how much rounds and walks lowered
+it), train_error (on the labels trained with), test_error (clean), flagged,
 flip_recall, flip_precision, rounds, accepted, wall_time (seconds), peak_memory_mb and stop_reason. Errors,
 recall and precision are fractions; null where there is nothing to count.
 """
@@ -120,9 +122,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--time-limit", type=limit, default=30.0, metavar="S", help="seconds, or 'none'; default 30")
     add("--max-rounds", type=count, metavar="N", help="rounds; with it and a seed a run can be repeated")
     add("--target", type=number, metavar="F", help="an objective that is good enough")
-    add("--ties", type=rate, default=8e-4, metavar="SHARE",
-        help="objectives that differ by at most this share count as equal: if the labels of one class look "
-             "noisier, the noise-corrected error decides; 0 takes the lowest; default 0.0008")  # fmt: skip
+    add("--mode", choices=MODES, default="default",
+        help="default: walks and rounds, by what they bring; rounds: no classical walks; paper: stored bits "
+             "and a batch, all other targets held")  # fmt: skip
+    add("--ties", type=rate, default=0.0, metavar="SHARE",
+        help="objectives that differ by at most this share (try 0.0008) count as equal: if the labels of one "
+             "class look noisier, the noise-corrected error decides; default 0: the lowest")  # fmt: skip
     add("--solver", default="tabu", metavar="NAME", help=f"{', '.join(SOLVERS)}; default tabu")
     add("--topology", metavar="CHIP",
         help="the chip of --solver emulator: chimera:8, zephyr:15, ...; default pegasus:16")  # fmt: skip

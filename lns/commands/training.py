@@ -57,7 +57,7 @@ class Training:
         from lns.memory import peak_memory_mb
 
         args, result = self.args, self.result
-        flipped, flagged = int(self.flipped.sum()), int(result.flagged.sum())
+        flipped, flagged, gains = int(self.flipped.sum()), int(result.flagged.sum()), result.gains()
         return {
             "dataset": self.test.name,
             "examples": self.problem.num_examples,
@@ -69,7 +69,10 @@ class Training:
             "solver": result.solver,
             "backend": args.backend,
             "seed": args.seed,
+            "start_objective": float(result.start_objective),
             "objective": float(result.objective),
+            "gain_by_solver": sum(gains.values()) - gains.get("walk", 0.0),
+            "gain_by_walks": gains.get("walk", 0.0),
             "train_error": self.train_error,
             "test_error": self.held_out(result.weights, result.bias),
             "flagged": flagged,
@@ -202,7 +205,7 @@ def _search(
         assert checkpoint is not None  # checked with the other options
         return lns.resume(checkpoint, problem=problem, **limits, **where)
     return lns.solve(
-        problem, solver=args.solver, solver_options=solver_options(args), seed=args.seed,
+        problem, solver=args.solver, solver_options=solver_options(args), seed=args.seed, mode=args.mode,
         checkpoint=checkpoint, **limits, **where,
     )  # fmt: skip
 

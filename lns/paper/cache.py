@@ -20,14 +20,14 @@ from lns.paper.units import Unit
 # Folders and modules whose code can change a result; the others only move or show it. What readers of data
 # give is in the fingerprint of the data.
 OF_ALL = (
-    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "flip_rates.py",
-    "grid.py", "kernels.py", "matrix.py", "paper/folds.py", "paper/scores.py", "paper/units.py", "problem.py",
-    "quick_fit.py", "state.py",
+    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "descent.py",
+    "flip_rates.py", "grid.py", "kernels.py", "matrix.py", "neighbourhood.py", "paper/folds.py",
+    "paper/scores.py", "paper/units.py", "problem.py", "quick_fit.py", "rounding.py",
+    "start.py", "state.py", "subproblem.py", "walk.py",
 )  # fmt: skip
 OF_SEARCH = (
-    *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "neighbourhood.py",
-    "descent.py", "paper/paths.py", "paper/qloss.py", "rounding.py", "rounds.py", "select.py", "settings.py",
-    "solvers", "start.py", "stop.py", "subproblem.py", "walk.py",
+    *OF_ALL, "accept.py", "backends/local.py", "driver.py", "engine.py", "merge.py", "paper/paths.py",
+    "paper/qloss.py", "rounds.py", "select.py", "settings.py", "solvers", "stop.py",
 )  # fmt: skip
 OF_RIVALS = (*OF_ALL, "model.py", "paper/rivals")
 OF_RATES = (*OF_ALL, "paper/protocols.py")

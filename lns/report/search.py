@@ -10,16 +10,16 @@ from lns.report.numbers import count, duration, percent, plain
 from lns.report.story import OUTCOMES, Round, Story
 
 KINDS = {
-    "opening": "opening walks",
-    "random": "random weights",
-    "gain": "promising weights",
-    "block": "correlated weights",
+    "walk": "walks",
+    "window": "windows of levels",
+    "hop": "hops",
     "fusion": "fusion of solutions",
+    "stored": "stored bits",
 }
 STEPS = {
-    "polish": ("blue", "polishing answers"),
+    "walk": ("blue", "walks"),
     "solve": ("orange", "solving sub-QUBOs"),
-    "settle": ("grey", "settling off the grid"),
+    "descent": ("grey", "descents off the grid"),
     "build": ("teal", "building sub-QUBOs"),
     "merge": ("violet", "merging and deciding"),
     "rank": ("gold", "ranking answers"),
