@@ -34,8 +34,9 @@ WALK_BITS, WALK_REACH = 10, 4.0  # levels of a walk off the grid, and its reach 
 HOP_THROWN = 0.1  # share of the weights that a hop throws to random levels, at most
 HOP_WIDTHS, HOP_END = (1.5, 0.7), (0.3, 0.0)  # of margins: first, then until both bring nothing
 HOP_ROUNDS = 8  # sub-QUBOs of a hop, about
+ROUGHLY = 1e-5  # of the objective: what a descent off the grid takes for the end
 HOP_EXAMPLES = 0.25  # share of the examples that a hop off the grid settles on first
-PASSES = 10  # over the data that a sub-QUBO costs, about
+PASSES, DESCENT_PASSES = 10, 50  # over the data that a sub-QUBO costs, and a descent, about
 BIT_PAIR = 200.0  # nanoseconds that a solver needs for each pair of variables, about
 PREFIXES = 24  # points on the way to an answer that are judged, at most
 
@@ -150,9 +151,11 @@ def work_of(part: Part, task: Task) -> float:
     choice = task.choice
     if choice.kind == "walk":
         return task.moves * part.walker.move_work
+    row = numbers_per_row(part.problem.matrix) + 4
+    if choice.kind == "hop" and task.follow:
+        return part.rows * row * DESCENT_PASSES
     bits = min(nb.WINDOW_BITS * len(choice.weights), choice.max_bits)
     variables = bits + choice.examples * part.problem.target_bits
-    row = numbers_per_row(part.problem.matrix) + 4
     one = part.rows * row * (PASSES + min(bits, row)) + BIT_PAIR * variables**2
     return one * HOP_ROUNDS if choice.kind == "hop" else one
 
@@ -239,12 +242,12 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
         return walk(part, task, int(rng.integers(2**31)), used)
     asking = Asking(solver, task.choice, rng, lambda: used() >= 1.0)
     problem, codes, point = part.on(task.grids), task.codes, None
-    if task.choice.kind != "hop":
-        codes = asking(problem, codes)[0]
-    elif task.follow:
-        point = hop_off_the_grid(problem, codes, asking)
-    else:
+    if task.follow and task.choice.kind in OFF_THE_GRID:
+        point = OFF_THE_GRID[task.choice.kind](problem, codes, asking)
+    elif task.choice.kind == "hop":
         codes = hop(problem, codes, asking)
+    else:
+        codes = asking(problem, codes)[0]
     batch = part.row_numbers[asking.batch]
     return Proposal(
         codes, task.choice, batch, *asking.sizes, asking.reads, asking.clock.laps, asking.chip, point
@@ -342,10 +345,34 @@ def hop_off_the_grid(problem: QLossProblem, codes: NDArray[np.int32], asking: As
     chosen = np.where(asking.rng.random(problem.num_examples) < HOP_EXAMPLES, problem.share, 0.0)
     some = problem.reweighted(chosen / chosen.sum()) if chosen.any() else problem  # no copy of the data
     w, b = problem.values(codes)
-    for place in (some, problem):
-        w, b = descend(place, w, float(b), box=problem.given_box(), expired=asking.expired)
+    for place, steps in ((some, 8), (problem, 20)):
+        w, b = descend(
+            place, w, float(b), box=problem.given_box(), steps=steps, enough=ROUGHLY, expired=asking.expired
+        )
     asking.clock.lap("descent")
     return np.append(w, b)
+
+
+def fusion_off_the_grid(
+    problem: QLossProblem, codes: NDArray[np.int32], asking: Asking
+) -> NDArray[np.float64]:
+    """The best mixture of the current point and another, and down from there: weights and, last, the bias.
+
+    Both are exactly on levels: for this sub-QUBO each weight has an interval from one to the other.
+    """
+    here, other = problem.point(codes), asking.choice.other
+    assert other is not None
+    low, high = np.minimum(here, other), np.maximum(here, other)
+    high[np.isclose(low, high)] += 1.0  # an interval needs a length; these weights are not free
+    ends = [Grid.make(low[part], high[part], 1, len(low[part])) for part in (slice(-1), slice(-1, None))]
+    between = problem.on_levels(*ends)
+    w, b = between.values(asking(between, between.codes(here[:-1], here[-1]))[0])
+    w, b = descend(problem, w, float(b), box=problem.given_box(), enough=ROUGHLY, expired=asking.expired)
+    asking.clock.lap("descent")
+    return np.append(w, b)
+
+
+OFF_THE_GRID = {"hop": hop_off_the_grid, "fusion": fusion_off_the_grid}
 
 
 def build(

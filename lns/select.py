@@ -12,7 +12,7 @@ from lns.errors import InvalidInput
 from lns.neighbourhood import WINDOW_BITS
 from lns.rounds import Choice
 
-KINDS = ("walk", "window", "hop", "fusion")  # those of the engine; "stored" is that of the paper
+KINDS = ("window", "walk", "hop", "fusion")  # those of the engine; "stored" is that of the paper
 NOTHING = (
     1e-4 / 1e9
 )  # of the objective, per unit of work (about a nanosecond): what brings less brings nothing
