@@ -111,7 +111,7 @@ class Search:
         problem = self.curr.problem
         others = [point for _, point in self.elites]
         codes = [problem.codes(point[:-1], point[-1]) for point in others]
-        return View(self.curr.codes, problem.tops, partner, others, codes)
+        return View(self.curr.codes, problem.tops, partner, others, codes, problem.effects())
 
     def remember(self, objective: float, point: NDArray[np.float64], limit: int) -> None:
         """Keep a solution among the elites, once, best first."""

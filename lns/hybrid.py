@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 KINDS = ("window", "fusion")  # of neighbourhoods that contain the current solution, as `subsamples` must
 BACKGROUNDS = ("curvature", "pinned")
+HEATS = (60.0, 20.0, 6.0)  # at which walks of the composer begin, in units of an average example's loss
 
 
 class OneBlasThread:
@@ -192,7 +193,9 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
             self._count += 1
             problem, others = part.problem, list(codes[1:])
             points = [problem.point(other) for other in others]
-            (choice,) = select(View(codes[0], problem.tops, part.partners[0], points, others), 1, rng)
+            (choice,) = select(
+                View(codes[0], problem.tops, part.partners[0], points, others, problem.effects()), 1, rng
+            )
             here = problem.state(codes[0])
             sub, neighbourhood, batch = rounds.build(problem, here, choice, rng)
             start = rounds.start_bits(problem, here, neighbourhood, batch)
@@ -216,8 +219,8 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
 class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
     """Merges the reads of a subproblem by the true objective.
 
-    Every read is judged on all examples, whatever energy the sampler gave it; the best is polished and then
-    accepted or not. The best solution seen stays among the samples in any case.
+    Every read is judged on all examples, whatever energy the sampler gave it; a walk sets out from the best, and
+    the lower end is accepted or not. The best solution seen stays among the samples in any case.
 
     Parameters
     ----------
@@ -252,7 +255,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
             cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish:
                 part, seed, moves = model.part, int(rng.integers(2**31)), self.polish * len(cand)
-                unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(EngineParams.heats)
+                unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(HEATS)
                 walked = part.walker.walk(part.problem, cand, heat * unit, rounds.COLD * unit, moves, seed)
                 pair = np.stack([cand, walked])  # the walk looks at a part of very large data
                 cand = pair[np.argmin(here.evaluate(pair))]

@@ -108,6 +108,18 @@ def window(
     return Neighbourhood(weights, np.eye(len(weights), dtype=np.int32), base, owner, sizes, start)
 
 
+def towards(
+    codes: NDArray[np.int32], other: NDArray[np.int32], weights: NDArray[np.integer]
+) -> Neighbourhood:
+    """One bit for each of these weights in which two solutions differ: its level now or that of the other."""
+    weights, count = weights.astype(np.intp), len(weights)
+    zeros, each = np.zeros(count, dtype=np.int32), np.arange(count)
+    change = (other - codes)[weights].astype(np.int32)
+    return Neighbourhood(
+        weights, np.eye(count, dtype=np.int32), zeros, each, change, zeros.astype(np.int8)
+    )  # fmt: skip
+
+
 def fusion(current: NDArray[np.int32], proposals: NDArray[np.int32]) -> Neighbourhood:
     """One bit for each proposal: take its change or not; overlapping changes add up."""
     change = proposals - current

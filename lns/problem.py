@@ -335,6 +335,10 @@ class QLossProblem:
             self._known["squared means"] = self.matrix.squared_column_means(self.share)
         return self._known["squared means"]
 
+    def effects(self) -> NDArray[np.float64]:
+        """How far one level of each weight and, last, of the bias moves margins, root mean square."""
+        return self.steps * np.sqrt(np.append(self.squared_means(), 1.0))
+
     def best_target_codes(
         self, m: NDArray[np.float64], rows: slice | NDArray[np.integer] = slice(None)
     ) -> NDArray[np.int32]:

@@ -174,9 +174,7 @@ def make_neighbourhood(
         return nb.stored_bits(codes, rng.permutation(chosen)[: choice.max_bits])
     assert choice.other is not None
     other = problem.codes(choice.other[:-1], choice.other[-1])
-    each = np.repeat(codes[None, :], len(choice.weights), axis=0)
-    each[np.arange(len(each)), choice.weights] = other[choice.weights]
-    return nb.fusion(codes, each)
+    return nb.towards(codes, other, choice.weights)
 
 
 def choose_examples(

@@ -29,6 +29,7 @@ class View:
     partner: NDArray[np.integer]  # the most correlated weights of each weight, if they are known
     others: list[NDArray[np.float64]]  # other good solutions: weights and, last, the bias
     other_codes: list[NDArray[np.int32]]  # the same, on the present levels
+    effect: NDArray[np.float64] | None = None  # of one level of each weight on margins; None: all alike
 
 
 @dataclass
@@ -139,13 +140,15 @@ def connected_weights(
 ) -> NDArray[np.intp]:
     """A weight, those most correlated with it, with them, and so on, while there is room.
 
-    Where correlations are not known, any weights. At least one, however many bits it has.
+    Where correlations are not known, weights by their effect. At least one, however many bits it has.
     """
     n = len(view.codes)
     if depth.sum() <= bits:
         return np.arange(n)
-    chosen, room = [int(rng.integers(n))], bits
-    room -= int(depth[chosen[0]])
+    effect = np.ones(n) if view.effect is None else view.effect
+    share = effect / effect.sum()
+    chosen = [int(rng.choice(n, p=share))]
+    room = bits - int(depth[chosen[0]])
     inside = set(chosen)
     for i in chosen:  # grows while it is walked
         for j in map(int, view.partner[i]):
@@ -154,7 +157,8 @@ def connected_weights(
                 chosen.append(j)
                 room -= int(depth[j])
     if room > 0:
-        for j in map(int, rng.permutation(n)[: 4 * bits]):
+        count = min(2 * bits, np.count_nonzero(share))
+        for j in map(int, rng.choice(n, count, replace=False, p=share)):
             if j not in inside and depth[j] <= room:
                 inside.add(j)
                 chosen.append(j)

@@ -8,14 +8,15 @@ import json
 import numpy as np
 import pytest
 
-from lns.bench import quality, scale
+from lns import walk
+from lns.bench import ablation, quality, scale
 from lns.problem import QLossProblem
 
 
 def test_panel_names_are_unique():
     """Tests that every instance can be picked by its name."""
     names = [instance.name for instance in quality.panel()]
-    assert len(set(names)) == len(names) == 28
+    assert len(set(names)) == len(names) == 36
 
 
 def test_comparison(capsys):
@@ -23,7 +24,7 @@ def test_comparison(capsys):
     argv = ["--instances", "long-servedio 20% 2bit", "--seconds", "0.3", "--seeds", "1", "--no-others"]
     assert quality.main(argv) == 0
     head, row, verdict = capsys.readouterr().out.splitlines()
-    assert {"engine", "rival", "continuous", "rounded"} < set(head.split())
+    assert {"engine", "rival", "continuous", "start"} < set(head.split())
     assert row.strip().startswith("long-servedio 20% 2bit")
     assert "of 1, worst seed" in verdict
 
@@ -40,25 +41,40 @@ def test_general_solvers_get_the_whole_qubo():
         assert np.abs(possible - value).min() < 1e-12
 
 
-def test_ablation(capsys):
-    """Tests that every ingredient is switched off in turn, and that the row says what QUBO rounds add."""
+def test_ablation(capsys, monkeypatch):
+    """Tests that mechanisms are switched off in turn, by settings and by patches that are taken back."""
+    chosen = {
+        name: ablation.ABLATIONS[name] for name in ("engine", "no walk", "no partners", "weights drawn alike")
+    }
+    monkeypatch.setattr(ablation, "ABLATIONS", chosen)
+    pairs = walk.PAIRS
     argv = ["--instances", "long-servedio 20% 2bit", "--seconds", "0.1", "--seeds", "1", "--ablate", "--json"]
     assert quality.main(argv) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert {*quality.ABLATIONS, *quality.ROUNDS_ADD} < set(row)
+    assert set(row) == {"problem", *chosen}
+    assert walk.PAIRS == pairs > 0
 
 
-def test_instances_without_gain_are_named():
-    """Tests the sentences below the table of the ablation."""
-    first, second = quality.ROUNDS_ADD
-    rows = [
-        {"instance": "a", first: "0.0100 %", second: "0.0200 %"},
-        {"instance": "b", first: "0.0300 %", second: "nothing"},
-    ]
-    assert quality.what_rounds_add(rows).splitlines() == [
-        "QUBO rounds add to polish alone on 2 of 2 instances",
-        "QUBO rounds add to all else on 1 of 2 instances; not on b",
-    ]
+def test_the_null_test(capsys):
+    """Tests that rounds alone stay at the start with the null solver, and the row says how sure the order is."""
+    argv = ["--instances", "no walk: long*", "--seconds", "0.2", "--seeds", "1", "--null", "--json"]
+    assert quality.main(argv) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert {*ablation.NULL_TEST, "rounds below null", "by chance", "default worse by chance"} < set(row)
+    assert row["rounds"] <= row["start"]
+
+
+def test_the_null_solver_changes_nothing():
+    """Tests that it returns the bits as they stand."""
+    start = np.array([0, 1, 1], dtype=np.int8)
+    assert (ablation.null(None, start, 0) == start).all()
+
+
+def test_chance():
+    """Tests the sign test: ten of ten pairs are 1 in 1,024, and pairs that are equal say nothing."""
+    lower, higher = np.zeros(10), np.ones(10)
+    assert ablation.chance(lower, higher) == pytest.approx(2**-10)
+    assert ablation.chance(lower, lower) == 1.0
 
 
 def test_nothing_to_compare(capsys):

@@ -18,7 +18,8 @@ from lns.solvers import SOLVERS
 
 KEYS = [
     *("dataset", "examples", "features", "num_variables", "noise", "q", "lam", "solver", "backend", "seed"),
-    *("objective", "train_error", "test_error", "flagged", "flip_recall", "flip_precision"),
+    *("start_objective", "objective", "gain_by_solver", "gain_by_walks"),
+    *("train_error", "test_error", "flagged", "flip_recall", "flip_precision"),
     *("rounds", "accepted", "wall_time", "peak_memory_mb", "stop_reason"),
 ]
 

@@ -677,7 +677,7 @@ def test_parameters_out_of_range_are_refused(name, bad, edge):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kinds": ("walks",)}, r"Unknown kind 'walks' in kinds\. Choose from walk, .*stored"),
+        ({"kinds": ("walks",)}, r"Unknown kind 'walks' in kinds\. Choose from window, .*stored"),
         ({"kinds": ()}, "kinds and heats must not be empty"),
         ({"heats": ()}, "kinds and heats must not be empty"),
     ],

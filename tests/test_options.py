@@ -21,6 +21,7 @@ weight-range = [-8, 8]
 time-limit = "none"
 max-rounds = 2
 target = 0.01
+mode = "rounds"
 ties = 0.002
 solver = "emulator"
 topology = "chimera:4"
@@ -55,6 +56,7 @@ def test_a_file_can_hold_every_option(toml):
     assert args.q == {-1: -0.7, 1: 0.0}
     assert (args.lam, args.weight_bits, args.weight_range) == (1e-5, 3, (-8.0, 8.0))
     assert (args.time_limit, args.max_rounds, args.target, args.ties) == (None, 2, 0.01, 0.002)
+    assert args.mode == "rounds"
     assert (args.solver, args.topology, args.seed) == ("emulator", "chimera:4", 5)
     assert args.solver_option == [("num_reads", 4), ("noise", 0.02)]
     assert (args.backend, args.workers, args.address, args.checkpoint) == ("local", 1, "head:1", "x.ckpt")

@@ -110,7 +110,7 @@ def test_a_lower_objective_on_the_way_is_kept():
 
 def test_a_difference_within_doubt_decides_nothing(monkeypatch):
     """Tests that on few examples a lower error has to be much lower."""
-    X, _, y = overlapping(800, 0.4)
+    X, _, y = overlapping(1000, 0.4)
     problem = lns.QLossProblem(X, y, q=-0.5)
     result = lns.solve(problem, max_rounds=2, time_limit=None)
     settled = settle(problem, result, ONE_SIDED, 0.005)
@@ -190,9 +190,9 @@ def test_few_examples_rouse_no_suspicion():
     assert suspected_rates(lns.QLossProblem(X, y)) == (0.0, 0.0)
 
 
-def test_the_command_line_has_the_same_default():
-    """Tests the one number that is written twice, so that --help need not import the search."""
-    assert build_parser().parse_args(["train"]).ties == ties.SHARE
+def test_ties_are_settled_on_request():
+    """Tests that nobody who does not ask for it gets another solution than the lowest."""
+    assert build_parser().parse_args(["train"]).ties == 0
 
 
 @pytest.fixture
@@ -206,6 +206,7 @@ def noisy_file(tmp_path):
 
 
 LIMITS = ["--max-rounds", "3", "--time-limit", "none"]
+TIES = ["--ties", str(ties.SHARE)]
 
 
 def test_a_run_that_goes_on_settles_on_its_own_levels(run, noisy_file, tmp_path, monkeypatch):
@@ -230,7 +231,7 @@ def test_ctrl_c_while_a_tie_is_settled_loses_nothing(run, noisy_file, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ties, "_walk_along", interrupt)
-    code, out, _ = run("train", noisy_file, *LIMITS, "--out", str(tmp_path / "kept"))
+    code, out, _ = run("train", noisy_file, *LIMITS, *TIES, "--out", str(tmp_path / "kept"))
     assert code == 130
     assert "objective" in out
     assert (tmp_path / "kept" / "flagged.csv").exists()
@@ -238,10 +239,10 @@ def test_ctrl_c_while_a_tie_is_settled_loses_nothing(run, noisy_file, monkeypatc
 
 @pytest.mark.parametrize(
     ("words", "is_settled"),
-    [(LIMITS, True), ([*LIMITS, "--ties", "0"], False), ([*LIMITS, "--target", "5"], False)],
+    [([*LIMITS, *TIES], True), (LIMITS, False), ([*LIMITS, *TIES, "--target", "5"], False)],
 )
-def test_a_run_settles_unless_told_otherwise(run, noisy_file, monkeypatch, words, is_settled):
-    """Tests that a run with --ties 0, and one that was stopped by a target, keeps the lowest objective."""
+def test_a_run_settles_if_asked_to(run, noisy_file, monkeypatch, words, is_settled):
+    """Tests that a run without --ties, and one that was stopped by a target, keeps the lowest objective."""
     called = []
 
     def fake(problem, result, rates, share, **more):

@@ -62,7 +62,7 @@ ABLATIONS: dict[str, tuple[dict[str, Any], tuple[Patch, ...]]] = {
     "all rows": ({"params": EngineParams(sample_rows=10**9, most_rows=10**9)}, ()),
     "no partners": ({}, ((walk, "PAIRS", 0.0),)),
     "steps of one level": ({}, ((walk, "adapted", lambda stride, *_: stride),)),
-    "weights drawn alike": ({}, ((walk, "to_draw_from", lambda offered, taken: np.arange(len(offered))),)),
+    "weights drawn alike": ({}, ((walk, "to_draw_from", lambda offered, taken, met: np.flatnonzero(met)),)),
     "no columns all alike": ({}, ((walk, "MOST_KINDS", 0),)),
     "one width": ({}, ((select, "WIDTHS", (0.3,)),)),
 }  # fmt: skip
