@@ -72,9 +72,12 @@ def descend(
     n = problem.num_features
     shift = min(shift, NEVER)
     low, high = box or (np.full(n + 1, -np.inf), np.full(n + 1, np.inf))
-    free = np.arange(n + 1) if free is None else free
     at = np.clip(np.append(w, b), low, high)
-    method = _newton if len(free) <= NEWTON_FEATURES else _quasi_newton
+    # Where some weights are held on levels, the others set out from a corner of the box: Newton's steps end
+    # at many limits at once there.
+    cornered = free is not None and bool(np.isfinite(low[free]).any())
+    free = np.arange(n + 1) if free is None else free
+    method = _quasi_newton if cornered or len(free) > NEWTON_FEATURES else _newton
     over = lambda: perf_counter() > deadline or expired()  # noqa: E731
     at = method(problem, at, shift, low, high, free, steps, enough, over)
     return at[:-1], float(at[-1])
@@ -175,7 +178,7 @@ def _quasi_newton(
     free = free[size[free] > 0]
     unit = np.sqrt(2.0 * (size + problem.lam) + 1e-12 * size.max())[free]
     start = at.copy()
-    if over():
+    if over() or not len(free):
         return at
 
     def value_and_gradient(z: NDArray) -> tuple[float, NDArray]:

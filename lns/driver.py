@@ -48,7 +48,7 @@ def solve(
     progress: bool = False,
     callbacks: Sequence[Callbacks] = (),
     mode: str = "default",
-    accept: str | Accept = "record",
+    accept: str | Accept = "greedy",
     max_bits: int = 512,
     examples: int = 8,
     params: EngineParams | None = None,
@@ -89,7 +89,7 @@ def solve(
         which is what an annealer can do by itself; ``"paper"``: the rounds of the paper, stored bits and a
         batch of examples, all other targets held where they are.
     accept
-        ``"record"``, ``"greedy"`` or a callable (see `lns.accept`).
+        ``"greedy"`` or a callable (see `lns.accept`).
     max_bits, examples
         Largest number of weight bits of a round, and of examples with target bits.
     params
@@ -250,7 +250,7 @@ def _run(
         records, reason = run(
             search, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
             seed=settings.seed, began=began, time_limit=settings.time_limit, deadline=deadline,
-            follow=settings.mode == "default",
+            follow=settings.mode != "paper",
             on_round=on_round,
         )  # fmt: skip
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lns.accept import Accept, Outcome
-from lns.errors import EnergyMismatchError, InvalidInput
+from lns.clock import Clock
+from lns.errors import InvalidInput
 from lns.merge import merge
-from lns.result import NeighbourhoodRecord, RoundRecord
-from lns.rounds import Choice, Clock, Part, Proposal, Task, work_of
+from lns.result import RoundRecord
+from lns.rounds import Choice, Part, Proposal, Task, work_of
 from lns.select import KINDS, Selector, View
-from lns.start import land
 from lns.stop import Progress, Stop
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lns.state import State
 
 Backend = Callable[[Part, Sequence[Task], float], list[Proposal]]
-
-HOT = 5.0  # from here on a walk forgets where it began: it looks for other basins, on a sample of large data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +47,14 @@ class EngineParams:
     elites
         Solutions remembered, for fusion.
     sample_rows, most_rows
-        Hot walks look at this many examples of larger data; all other neighbourhoods at the second number.
+        Walks look at this many examples of larger data; all other neighbourhoods at the second number.
         What they propose is judged on all examples.
     """
 
     kinds: tuple[str, ...] = KINDS
     neighbourhoods: int = 2
-    heats: tuple[float, ...] = (6.0, 20.0, 2.0, 0.5)
-    walk_share: float = 0.12
+    heats: tuple[float, ...] = (20.0, 6.0)
+    walk_share: float = 0.25
     walk_moves: int = 2000
     elites: int = 8
     sample_rows: int = 131_072
@@ -106,12 +104,20 @@ class Search:
         if outcome is Outcome.BEST:
             self.best, self.best_round = cand, self.rounds + 1
 
-    def view(self, partner: NDArray[np.integer]) -> View:
+    def view(self) -> View:
         """What the selector may look at."""
         problem = self.curr.problem
         others = [point for _, point in self.elites]
         codes = [problem.codes(point[:-1], point[-1]) for point in others]
-        return View(self.curr.codes, problem.tops, partner, others, codes, problem.effects())
+        return View(self.curr.codes, problem.tops, problem.effects(), others, codes)
+
+    def learn(self, cand: State, proposals: Sequence[Proposal], values: NDArray, limit: int) -> None:
+        """Remember what came of a round; walks and hops that end elsewhere are worth it, too."""
+        for proposal, value in zip(proposals, values, strict=True):
+            if proposal.choice.kind in ("walk", "hop"):
+                codes = self.curr.problem.point(proposal.codes)
+                self.remember(float(value), codes if proposal.point is None else proposal.point, limit)
+        self.remember(cand.objective, cand.point, limit)
 
     def remember(self, objective: float, point: NDArray[np.float64], limit: int) -> None:
         """Keep a solution among the elites, once, best first."""
@@ -131,13 +137,13 @@ class Parts:
         self.most, self.few = (
             min(rows, problem.max_sample_rows) for rows in (params.most_rows, params.sample_rows)
         )
-        if 2 * self.few > self.most:  # the copy would cost more than it saves
+        if 2 * self.few > self.most:  # a copy would cost more than it saves
             self.few = self.most
         self._made: dict[int, Part] = {}
 
-    def __call__(self, kind: str, heat: float) -> Part:
+    def __call__(self, kind: str) -> Part:
         """Those for neighbourhoods of a kind."""
-        rows = min(self.few, self.most) if kind == "walk" and heat >= HOT else self.most
+        rows = self.few if kind == "walk" else self.most
         if rows not in self._made:
             self._made[rows] = Part(self.problem, rows, self.seed, self.at[:-1], float(self.at[-1]))
         return self._made[rows]
@@ -173,9 +179,8 @@ def run(
             clock, curr = Clock(), search.curr
             rebuilt, moved = problem.rebuilt, problem.moved_bytes
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(search.rounds,)))
-            part = parts("window", 0.0)
-            choices = select(search.view(part.partners[0]), params.neighbourhoods, rng)
-            part = parts(choices[0].kind, min(choice.heat for choice in choices))
+            choices = select(search.view(), params.neighbourhoods, rng)
+            part = parts(choices[0].kind)
             tasks = [
                 Task(
                     curr.codes, curr.problem.grids, choice, moves_of(part, choice, params, time_limit),
@@ -187,56 +192,26 @@ def run(
             clock.lap("select")
             proposals = backend(part, tasks, deadline)
             clock.lap("solve")
-            cand, alone = candidate(search, proposals, params, deadline)
+            cand, alone = merge(curr, proposals, deadline)
+            search.learn(cand, proposals, alone, params.elites)
             outcome = accept(search.best.objective, curr.objective, cand.objective, rng)
             search.adopt(cand, outcome)
             gain = (curr.objective - cand.objective) / max(curr.objective, 1e-300)
             select.update(choices[0].kind, gain, sum(work_of(part, task) for task in tasks))
             clock.lap("merge")
-            shards = problem.rebuilt - rebuilt, problem.moved_bytes - moved
             records.append(
-                record_of(search, part, outcome, proposals, alone, shards, perf_counter() - began, clock)
-            )
+                RoundRecord.of(
+                    proposals, alone, clock.laps, round=search.rounds, rows=part.rows, outcome=outcome.value,
+                    objective=search.curr.objective, best=search.best.objective,
+                    seconds=perf_counter() - began, rebuilt=problem.rebuilt - rebuilt,
+                    moved_bytes=problem.moved_bytes - moved,
+                )
+            )  # fmt: skip
             search.rounds += 1
             on_round(records[-1], search)
         return records, reason
     except KeyboardInterrupt:  # what has been found is not lost
         return records, "interrupted"
-
-
-def candidate(
-    search: Search, proposals: Sequence[Proposal], params: EngineParams, deadline: float
-) -> tuple[State, NDArray[np.float64]]:
-    """The best state that comes of the proposals, and the objective of each of them.
-
-    Changes on the grid are combined by the true objective. With automatic intervals whatever is better is
-    followed down to its minimum, and the intervals are laid anew around it.
-    """
-    curr = search.curr
-    problem = curr.problem
-    points = [one.point for one in proposals if one.point is not None]
-    if not points:
-        codes, value, alone = merge(curr, np.stack([one.codes for one in proposals]))
-        state = curr if codes is curr.codes else problem.state(codes)
-        if abs(state.objective - value) > 1e-9 * max(1.0, abs(value)):
-            raise EnergyMismatchError(state.objective, value, "the merge")
-    else:
-        alone = np.array([
-            curr.objective if one.point is None else problem.objective(one.point[:-1], one.point[-1])
-            for one in proposals
-        ])  # fmt: skip
-        state, k = curr, int(np.argmin(alone))
-        point = proposals[k].point
-        if point is not None:
-            state = land(problem, point[:-1], float(point[-1]), deadline)
-    for proposal, value in zip(proposals, alone, strict=True):
-        if proposal.choice.kind in ("walk", "hop"):  # those that end elsewhere are worth remembering, too
-            point = problem.point(proposal.codes) if proposal.point is None else proposal.point
-            search.remember(float(value), point, params.elites)
-    if problem.grid_follows and not points and state.objective < curr.objective:
-        state = min(state, land(problem, state.weights, state.bias, deadline), key=lambda one: one.objective)
-    search.remember(state.objective, state.point, params.elites)
-    return state, alone
 
 
 def moves_of(part: Part, choice: Choice, params: EngineParams, time_limit: float | None) -> int:
@@ -252,34 +227,3 @@ def moves_of(part: Part, choice: Choice, params: EngineParams, time_limit: float
 def child(seed: int, round: int, k: int) -> np.random.SeedSequence:
     """The seed of neighbourhood k of a round: no shared stream, so no order of arrival matters."""
     return np.random.SeedSequence(seed, spawn_key=(round, k))
-
-
-def record_of(
-    search: Search,
-    part: Part,
-    outcome: Outcome,
-    proposals: Sequence[Proposal],
-    alone: NDArray[np.float64],
-    shards: tuple[int, int],
-    seconds: float,
-    clock: Clock,
-) -> RoundRecord:
-    """The record of a round that has just ended; `shards` are what was rebuilt and sent for it."""
-    return RoundRecord(
-        round=search.rounds,
-        rows=part.rows,
-        outcome=outcome.value,
-        objective=search.curr.objective,
-        best=search.best.objective,
-        seconds=seconds,
-        select_time=clock.laps["select"],
-        solve_time=clock.laps["solve"],
-        merge_time=clock.laps["merge"],
-        neighbourhoods=tuple(
-            NeighbourhoodRecord.of(proposal, float(value))
-            for proposal, value in zip(proposals, alone, strict=True)
-        ),
-        retries=sum(proposal.retries for proposal in proposals),
-        rebuilt=shards[0],
-        moved_bytes=sum(proposal.moved_bytes for proposal in proposals) + shards[1],
-    )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 
-KINDS = ("window", "fusion")  # of neighbourhoods that contain the current solution, as `subsamples` must
+KINDS = ("window", "hop", "fusion")
 BACKGROUNDS = ("curvature", "pinned")
 HEATS = (60.0, 20.0, 6.0)  # at which walks of the composer begin, in units of an average example's loss
 
@@ -193,16 +193,13 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
             self._count += 1
             problem, others = part.problem, list(codes[1:])
             points = [problem.point(other) for other in others]
-            (choice,) = select(
-                View(codes[0], problem.tops, part.partners[0], points, others, problem.effects()), 1, rng
-            )
-            here = problem.state(codes[0])
-            sub, neighbourhood, batch = rounds.build(problem, here, choice, rng)
-            start = rounds.start_bits(problem, here, neighbourhood, batch)
-            seed = int(rng.integers(2**31))
-            move = self._last = Move(codes[0], neighbourhood, sub.num_variables, choice.kind, seed)
-        bqm = sub.to_bqm()
-        subsamples = dimod.SampleSet.from_samples_bqm(start, bqm)
+            view = View(codes[0], problem.tops, problem.effects(), points, others)
+            (choice,) = select(view, 1, rng)
+            asked = rounds.question(problem, codes[0], choice, rng)
+            size, seed = asked.sub.num_variables, int(rng.integers(2**31))
+            move = self._last = Move(asked.codes, asked.neighbourhood, size, choice.kind, seed)
+        bqm = asked.sub.to_bqm()
+        subsamples = dimod.SampleSet.from_samples_bqm(asked.start, bqm)
         return state.updated(subproblem=bqm, subsamples=subsamples, move=move)
 
     def _selector(self, problem: QLossProblem) -> Selector:
@@ -219,15 +216,15 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
 class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
     """Merges the reads of a subproblem by the true objective.
 
-    Every read is judged on all examples, whatever energy the sampler gave it; a walk sets out from the best, and
-    the lower end is accepted or not. The best solution seen stays among the samples in any case.
+    Every read is judged on all examples, whatever energy the sampler gave it; a walk sets out from the best,
+    and the lower end is accepted or not. The best solution seen stays among the samples in any case.
 
     Parameters
     ----------
     polish
         Moves of a short walk from the best read, per weight, as in `lns.solve`; 0 for none.
     accept
-        ``"record"``, ``"greedy"`` or a callable (see `lns.accept`).
+        ``"greedy"`` or a callable (see `lns.accept`).
     keep
         Samples kept: the current one and the best others, with which ``"fusion"`` moves merge it.
     """
@@ -236,7 +233,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
         self,
         *,
         polish: int = 300,
-        accept: str | Accept = "record",
+        accept: str | Accept = "greedy",
         keep: int = EngineParams.elites,
         **runopts: Any,
     ) -> None:
@@ -252,7 +249,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
         rng = np.random.default_rng(move.seed)
         with one_blas_thread:
             here = model.problem.state(move.codes)
-            cand, _ = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
+            cand = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish:
                 part, seed, moves = model.part, int(rng.integers(2**31)), self.polish * len(cand)
                 unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(HEATS)

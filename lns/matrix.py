@@ -257,9 +257,9 @@ class SparseMatrix:
         self, columns: NDArray, changes: NDArray, shifts: NDArray, vectors: tuple[NDArray, ...]
     ) -> LossSums:
         chosen, by_columns = self.by_rows, np.ascontiguousarray(changes.T)
-        if 2 * len(columns) < self.shape[1]:
+        if 4 * np.diff(self.X.indptr)[columns].sum() < self.X.nnz:
             chosen = self.X[:, columns].tocsr()
-        else:  # that would be a copy of nearly everything
+        else:  # that would be a copy of much of the data
             by_columns = np.zeros((self.shape[1], len(changes)))
             by_columns[columns] = changes.T
         scores = lambda rows: chosen[rows] @ by_columns + shifts  # noqa: E731

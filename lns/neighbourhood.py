@@ -1,75 +1,64 @@
-"""Neighbourhoods: which changes of the weights a round may make, coded in bits.
+"""Neighbourhoods: which levels some weights may take in a round, coded in bits.
 
-A neighbourhood is a set of directions in code space (one weight up by one level, or several weights together)
-and bits that step along them: with all bits at zero direction d is moved by `base[d]`, and bit j adds
-`bit_size[j]` along direction `bit_direction[j]`. The bits need not be the stored ones, which lets a round
-avoid the Hamming cliffs of binary codes (0111 to 1000) and merge whole solutions with one bit per difference.
+A weight takes the level `low` with all its bits at zero, and every bit adds its size. The bits need not be
+the stored ones: one bit between two neighbouring levels avoids the Hamming cliffs of binary codes (0111 to
+1000), and one bit between the levels of two solutions merges them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lns.grid import unpack_bits
 
-WINDOW_BITS = 2  # of each weight in a window: any function of its four levels is quadratic in them
-
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Bits over directions of code changes.
+    """Bits that stand for levels of some weights.
 
     Parameters
     ----------
     weights
         The W weights that may change, as increasing indices into the codes (index N is the bias).
-    directions
-        Integer matrix (D, W): levels that each direction moves each of those weights.
-    base
-        Integer vector (D,): how far along each direction the all-zero answer is from the current codes.
-    bit_direction, bit_size
-        Direction and integer step of every bit.
+    low
+        Their levels when all bits are zero.
+    owner, size
+        Of every bit: which of these weights it moves, and by how many levels.
     start
-        The bits that leave the codes as they are.
+        Bits to begin from.
     """
 
-    weights: NDArray[np.intp]
-    directions: NDArray[np.int32]
-    base: NDArray[np.int32]
-    bit_direction: NDArray[np.intp]
-    bit_size: NDArray[np.int32]
+    weights: NDArray[np.integer]
+    low: NDArray[np.integer]
+    owner: NDArray[np.intp]
+    size: NDArray[np.integer]
     start: NDArray[np.int8]
 
     @property
     def num_bits(self) -> int:
         """Number of weight bits of the sub-QUBO."""
-        return len(self.bit_direction)
+        return len(self.owner)
 
-    @cached_property
-    def reach(self) -> NDArray[np.int32]:
-        """The longest way along each direction, in steps."""
-        down, up = np.minimum(self.spread, 0).sum(axis=1), np.maximum(self.spread, 0).sum(axis=1)
-        return np.maximum(np.abs(self.base + down), np.abs(self.base + up))
+    def reach(self, levels: NDArray) -> NDArray[np.float64]:
+        """The longest way of each of the weights from its place in `levels`, in levels."""
+        gap = self.low - levels[self.weights]
+        down, up = (self._total(part(self.size, 0)[None, :])[0] for part in (np.minimum, np.maximum))
+        return np.maximum(np.abs(gap + down), np.abs(gap + up))
 
-    @cached_property
-    def spread(self) -> NDArray[np.int32]:
-        """Matrix (D, bits) from bits to steps: steps = base + spread·bits."""
-        spread = np.zeros((len(self.base), self.num_bits), dtype=np.int32)
-        spread[self.bit_direction, np.arange(self.num_bits)] = self.bit_size
-        return spread
-
-    def codes(
-        self, current: NDArray[np.int32], bits: NDArray[np.integer], tops: NDArray[np.int32]
-    ) -> NDArray[np.int32]:
-        """Codes that samples of the bits stand for, kept on the grid: (K, bits) -> (K, N + 1)."""
+    def codes(self, current: NDArray[np.int32], bits: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Codes that samples of the bits stand for: (K, bits) -> (K, N + 1)."""
         new = np.repeat(current[None, :], len(bits), axis=0)
-        steps = self.base + np.asarray(bits, dtype=np.int32) @ self.spread.T
-        new[:, self.weights] += steps @ self.directions
-        return np.clip(new, 0, tops)
+        new[:, self.weights] = self.low + self._total(np.asarray(bits, dtype=np.int32) * self.size)
+        return new
+
+    def _total(self, each: NDArray[np.int32]) -> NDArray[np.int32]:
+        """What the bits of each weight add to it."""
+        total = np.zeros((len(self.weights), len(each)), dtype=np.int32)
+        np.add.at(total, self.owner, each.T)
+        return total.T
 
 
 def stored_bits(codes: NDArray[np.int32], chosen: NDArray[np.integer]) -> Neighbourhood:
@@ -77,59 +66,31 @@ def stored_bits(codes: NDArray[np.int32], chosen: NDArray[np.integer]) -> Neighb
     weights, owner = np.unique(chosen[:, 0], return_inverse=True)
     sizes = (1 << chosen[:, 1]).astype(np.int32)
     current = unpack_bits(codes[chosen[:, 0]], 30)[np.arange(len(chosen)), chosen[:, 1]]
-    base = np.zeros(len(weights), dtype=np.int32)
-    np.subtract.at(base, owner, sizes * current)
-    one_each = np.eye(len(weights), dtype=np.int32)
-    return Neighbourhood(weights.astype(np.intp), one_each, base, owner.astype(np.intp), sizes, current)
+    low = codes[weights].astype(np.int32)
+    np.subtract.at(low, owner, sizes * current)
+    return Neighbourhood(weights.astype(np.intp), low, owner.astype(np.intp), sizes, current)
 
 
 def window(
     codes: NDArray[np.int32],
+    levels: NDArray[np.float64],
     tops: NDArray[np.int32],
     weights: NDArray[np.integer],
-    bits: int,
-    low: NDArray[np.integer],
 ) -> Neighbourhood:
-    """2^bits neighbouring levels of each weight, beginning `low` levels from its current one.
+    """One bit for each of these weights: the level below or the one above its place in `levels`.
 
-    Windows that stick out of the grid are pushed back inside; a weight with fewer levels than the window gets
-    all of them.
+    The bits to begin from are those nearest to the current codes.
     """
-    order = np.argsort(weights)
-    weights = np.asarray(weights, dtype=np.intp)[order]
-    low = np.broadcast_to(low, weights.shape)[order]
-    depth = np.minimum(bits, np.log2(tops[weights] + 1).astype(int))
-    span = 2**depth - 1
-    start = np.clip(codes[weights] + low, 0, np.maximum(tops[weights] - span, 0))
-    base = (start - codes[weights]).astype(np.int32)
-    owner = np.repeat(np.arange(len(weights)), depth)
-    sizes = np.concatenate([2 ** np.arange(d, dtype=np.int32) for d in depth])
-    start = np.concatenate([unpack_bits(-base[[j]], int(d)).ravel() for j, d in enumerate(depth)])
-    return Neighbourhood(weights, np.eye(len(weights), dtype=np.int32), base, owner, sizes, start)
+    weights = np.sort(weights).astype(np.int64)
+    low = np.minimum(np.floor(levels[weights]), tops[weights] - 1).astype(np.int32)
+    start = np.clip(codes[weights] - low, 0, 1).astype(np.int8)
+    return Neighbourhood(weights, low, np.arange(len(weights)), np.ones(len(weights), dtype=np.int32), start)
 
 
 def towards(
     codes: NDArray[np.int32], other: NDArray[np.int32], weights: NDArray[np.integer]
 ) -> Neighbourhood:
-    """One bit for each of these weights in which two solutions differ: its level now or that of the other."""
-    weights, count = weights.astype(np.intp), len(weights)
-    zeros, each = np.zeros(count, dtype=np.int32), np.arange(count)
-    change = (other - codes)[weights].astype(np.int32)
-    return Neighbourhood(
-        weights, np.eye(count, dtype=np.int32), zeros, each, change, zeros.astype(np.int8)
-    )  # fmt: skip
-
-
-def fusion(current: NDArray[np.int32], proposals: NDArray[np.int32]) -> Neighbourhood:
-    """One bit for each proposal: take its change or not; overlapping changes add up."""
-    change = proposals - current
-    weights = np.flatnonzero(change.any(axis=0))
-    count = len(proposals)
-    return Neighbourhood(
-        weights,
-        change[:, weights].astype(np.int32),
-        np.zeros(count, dtype=np.int32),
-        np.arange(count),
-        np.ones(count, dtype=np.int32),
-        np.zeros(count, dtype=np.int8),
-    )
+    """One bit for each of these weights: its level now or that of another solution."""
+    weights = np.sort(weights).astype(np.int64)
+    low, change = codes[weights].astype(np.int32), (other - codes)[weights].astype(np.int32)
+    return Neighbourhood(weights, low, np.arange(len(weights)), change, np.zeros(len(weights), dtype=np.int8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ class NeighbourhoodRecord:
 
     kind: str
     background: str
-    width: float
     heat: float
     weights: NDArray[np.intp]
     examples: NDArray[np.intp]
@@ -35,7 +35,7 @@ class NeighbourhoodRecord:
         """The record of a proposal."""
         choice = proposal.choice
         return cls(
-            choice.kind, choice.background, choice.width, choice.heat, choice.weights, proposal.batch,
+            choice.kind, choice.background, choice.heat, choice.weights, proposal.batch,
             proposal.num_variables, proposal.num_couplers, proposal.reads, proposal.timings, proposal.chip,
             objective,
         )  # fmt: skip
@@ -58,6 +58,22 @@ class RoundRecord:
     retries: int = 0  # neighbourhoods run once more because a worker, a node or their time was lost
     rebuilt: int = 0  # shards of the data that were lost and read again
     moved_bytes: int = 0  # sent to workers and shards and back, besides the data, which is sent once
+
+    @classmethod
+    def of(
+        cls, proposals: Sequence[Proposal], values: NDArray, laps: Mapping[str, float], *,
+        moved_bytes: int, **facts: Any,
+    ) -> RoundRecord:  # fmt: skip
+        """The record of a round from its proposals, the objective of each, and the laps of its clock."""
+        return cls(
+            **facts,
+            select_time=laps["select"],
+            solve_time=laps["solve"],
+            merge_time=laps["merge"],
+            neighbourhoods=tuple(map(NeighbourhoodRecord.of, proposals, map(float, values))),
+            retries=sum(one.retries for one in proposals),
+            moved_bytes=moved_bytes + sum(one.moved_bytes for one in proposals),
+        )
 
 
 @dataclass(frozen=True)

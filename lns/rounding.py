@@ -18,12 +18,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
 from lns.descent import CURVATURE_ROWS, NEWTON_FEATURES, Box, descend
 from lns.grid import unique_codes
-from lns.walk import Walker
+from lns.kernels import FAST
+from lns.walk import Walker, change_of_loss, move, subtract_scores
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 WIDTHS = (0.0, 0.5)  # of the margins over which curvature is averaged
 DAMPING = 0.1  # of the diagonal, for averaged curvature
 LEAST_CURVATURE = 1e-6  # in any direction, in terms of that of single weights
+SWEEPS = 5  # after the first; each brings a fraction of the one before
 UNDIVIDED = 8  # weights that are rounded all at once in the pass by halves
 
 
@@ -169,4 +172,53 @@ def _by_sweeps(
     order = np.argsort(-np.append(part.squared_means(), 1.0) * np.square(part.steps), kind="stable")
     for start in starts:
         if perf_counter() < deadline:
-            yield walker.sweep(part, start, order, lambda: perf_counter() > deadline)
+            yield sweep(walker, part, start, order, deadline)
+
+
+def sweep(
+    walker: Walker,
+    problem: QLossProblem,
+    levels: NDArray,
+    order: NDArray[np.intp],
+    deadline: float = math.inf,
+) -> NDArray[np.int32]:
+    """Whole levels near `levels`: each weight in turn goes where the objective is lowest.
+
+    The first sweep takes the level below or above, all others look one level further.
+    """
+    codes = np.rint(levels).astype(np.int32)
+    low = np.append(*problem.values(np.zeros_like(codes)))
+    w, u = low + levels * problem.steps, walker.root.copy()
+    subtract_scores(walker.columns, w, u)
+    for reach in (0, *[1] * SWEEPS):
+        if reach and perf_counter() > deadline:
+            break
+        grid = codes, w, low, problem.steps, problem.tops
+        to_levels(walker.columns, walker.top, u, *grid, problem.lam, order, reach)
+    return codes
+
+
+@njit(**FAST)
+def to_levels(columns, top, u, codes, w, low, steps, tops, lam, order, reach):  # type: ignore[no-untyped-def]
+    """Each weight in turn goes to the best of the levels around it, and of `reach` more to either side."""
+    scale = 1.0 / u.shape[0]
+    for i in order:
+        at = (w[i] - low[i]) / steps[i]
+        nearest = np.rint(at)
+        whole = abs(at - nearest) < 1e-9
+        first = int(nearest if whole else np.floor(at)) - reach
+        last = int(nearest if whole else np.ceil(at)) + reach
+        best, way, lowest = codes[i], 0.0, np.inf
+        for code in range(max(first, 0), min(last, tops[i]) + 1):
+            d = low[i] + code * steps[i] - w[i]
+            change = 0.0
+            if not whole or code != codes[i]:
+                change = scale * change_of_loss(columns, top, u, i, d)
+                if i < w.shape[0] - 1:
+                    change += lam * d * (2.0 * w[i] + d)
+            if change < lowest:
+                best, way, lowest = code, d, change
+        if way != 0.0:
+            move(columns, u, i, way)
+            w[i] += way
+        codes[i] = best

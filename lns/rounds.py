@@ -6,11 +6,9 @@ wherever and whenever it runs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +16,12 @@ from numpy.typing import NDArray
 
 from lns import neighbourhood as nb
 from lns import subproblem
+from lns.clock import Clock
 from lns.descent import descend
 from lns.grid import Grid, unpack_bits
 from lns.matrix import numbers_per_row
+from lns.rounding import box_of, levels_of
+from lns.start import fine_grids
 from lns.walk import Walker, partners
 
 if TYPE_CHECKING:
@@ -28,17 +29,14 @@ if TYPE_CHECKING:
     from lns.solvers import Solver
     from lns.state import State
 
-NO_EXAMPLES = np.empty(0, dtype=np.intp)
+NO_WEIGHTS = NO_EXAMPLES = np.empty(0, dtype=np.intp)
 COLD = 0.04  # temperature at which a walk ends, in units of an average example's loss
-WALK_BITS, WALK_REACH = 10, 4.0  # levels of a walk off the grid, and its reach in terms of the interval
 HOP_THROWN = 0.1  # share of the weights that a hop throws to random levels, at most
-HOP_WIDTHS, HOP_END = (1.5, 0.7), (0.3, 0.0)  # of margins: first, then until both bring nothing
-HOP_ROUNDS = 8  # sub-QUBOs of a hop, about
-ROUGHLY = 1e-5  # of the objective: what a descent off the grid takes for the end
-HOP_EXAMPLES = 0.25  # share of the examples that a hop off the grid settles on first
-PASSES, DESCENT_PASSES = 10, 50  # over the data that a sub-QUBO costs, and a descent, about
+ROUGHLY = 1e-6  # of the objective: what a descent within a round takes for the end
+WIDTH = 0.3  # of margins over which the curvature of a sub-QUBO is averaged
+PASSES = 50  # over the data that a descent costs, about
 BIT_PAIR = 200.0  # nanoseconds that a solver needs for each pair of variables, about
-PREFIXES = 24  # points on the way to an answer that are judged, at most
+STATIONS = 24  # on the way to an answer that are judged, at most
 
 
 class Part:
@@ -79,32 +77,32 @@ class Choice:
     Parameters
     ----------
     kind
-        ``"window"``: neighbouring levels of some weights; ``"hop"``: a few weights are thrown to random
-        levels and windows lead down from there; where levels follow the solution, to a minimum for a random
-        part of the examples and on to one for all; ``"fusion"``: one bit per weight, its level now or that of
-        another solution; ``"stored"``: the paper's bits; ``"walk"``: no sub-QUBO.
+        ``"window"``: some weights leave the levels, go where the objective is lowest, and come back by one
+        bit each, the level below or above; ``"hop"``: a few other weights are thrown to random levels
+        first; ``"fusion"``: one bit per weight, its level now or that of another solution; ``"stored"``: the
+        paper's bits; ``"walk"``: no sub-QUBO.
     weights
         Indices of the weights that get bits (N is the bias).
     background
         ``"curvature"`` or ``"pinned"``.
-    width
-        Smoothing width of the curvature, in margins.
     examples
         How many examples get target bits, at most.
     heat
         Temperature at which a walk begins, in units of an average example's loss.
+    thrown
+        Weights that a hop throws.
     other
         Weights and, last, the bias of another solution, for fusion.
     max_bits
-        Largest number of weight bits.
+        Largest number of stored bits.
     """
 
     kind: str
     weights: NDArray[np.intp]
     background: str = "curvature"
-    width: float = 0.0
     examples: int = 0
     heat: float = 0.0
+    thrown: NDArray[np.intp] = field(default_factory=lambda: NO_WEIGHTS)
     other: NDArray[np.float64] | None = None
     max_bits: int = 64
 
@@ -113,8 +111,8 @@ class Choice:
 class Task:
     """A neighbourhood to run: from which codes on which levels, how, how long a walk, which seed.
 
-    `level` is the objective by which temperatures are measured; with `follow` a walk leaves the grid, and
-    ends at a minimum of the continuous problem.
+    `level` is the objective by which temperatures are measured; with `follow` whatever is found is followed
+    down to a minimum of the continuous problem, and a walk leaves the grid.
     """
 
     codes: NDArray[np.int32]
@@ -152,33 +150,76 @@ def work_of(part: Part, task: Task) -> float:
     if choice.kind == "walk":
         return task.moves * part.walker.move_work
     row = numbers_per_row(part.problem.matrix) + 4
-    if choice.kind == "hop" and task.follow:
-        return part.rows * row * DESCENT_PASSES
-    bits = min(nb.WINDOW_BITS * len(choice.weights), choice.max_bits)
+    bits = min(len(choice.weights), choice.max_bits)
     variables = bits + choice.examples * part.problem.target_bits
-    one = part.rows * row * (PASSES + min(bits, row)) + BIT_PAIR * variables**2
-    return one * HOP_ROUNDS if choice.kind == "hop" else one
+    return part.rows * row * (PASSES + min(bits, row)) + BIT_PAIR * variables**2
 
 
-def make_neighbourhood(
-    problem: QLossProblem, codes: NDArray[np.int32], choice: Choice, rng: np.random.Generator
-) -> nb.Neighbourhood:
-    """The bits of a choice."""
+@dataclass(frozen=True)
+class Question:
+    """A sub-QUBO, and what its bits stand for: changes of these `codes`."""
+
+    codes: NDArray[np.int32]
+    neighbourhood: nb.Neighbourhood
+    batch: NDArray[np.intp]  # examples that have target bits
+    sub: subproblem.SubQubo
+    start: NDArray[np.int8]
+
+
+def question(
+    problem: QLossProblem,
+    codes: NDArray[np.int32],
+    choice: Choice,
+    rng: np.random.Generator,
+    *,
+    expired: Callable[[], bool] = lambda: False,
+    clock: Clock | None = None,
+) -> Question:
+    """What a choice asks of a solver."""
+    clock = clock or Clock()
+    levels: NDArray = codes
     if choice.kind in ("window", "hop"):
-        bits = min(nb.WINDOW_BITS, choice.max_bits)
-        low = rng.integers(1 - 2**bits, 1, len(choice.weights))
-        return nb.window(codes, problem.tops, choice.weights, bits, low)
-    if choice.kind == "stored":
+        codes = codes.copy()
+        codes[choice.thrown] = rng.integers(0, problem.tops[choice.thrown] + 1)
+        levels = relaxed(problem, codes, choice.weights, expired)
+        neighbourhood = nb.window(codes, levels, problem.tops, choice.weights)
+        clock.lap("descent")
+    elif choice.kind == "stored":
         depth = np.log2(problem.tops[choice.weights] + 1).round().astype(int)
         chosen = np.array([(i, k) for i, d in zip(choice.weights, depth, strict=True) for k in range(d)])
-        return nb.stored_bits(codes, rng.permutation(chosen)[: choice.max_bits])
-    assert choice.other is not None
-    other = problem.codes(choice.other[:-1], choice.other[-1])
-    return nb.towards(codes, other, choice.weights)
+        neighbourhood = nb.stored_bits(codes, rng.permutation(chosen)[: choice.max_bits])
+    else:
+        assert choice.other is not None
+        neighbourhood = nb.towards(codes, problem.codes(choice.other[:-1], choice.other[-1]), choice.weights)
+    w, b = problem.values(levels)
+    margins = problem.matrix.margins(w, float(b), problem.y)
+    clock.lap("objective")
+    batch = choose_examples(problem, levels, margins, neighbourhood, choice.examples)
+    if choice.background == "pinned":
+        background = subproblem.pinned(problem, margins)
+    else:
+        background = subproblem.curvature(problem, margins, WIDTH)
+    sub = subproblem.build(problem, levels, margins, neighbourhood, batch, background)
+    targets = unpack_bits(problem.best_target_codes(margins[batch], batch), problem.target_bits)
+    start = np.append(neighbourhood.start, targets.ravel())
+    clock.lap("build")
+    return Question(codes, neighbourhood, batch, sub, start)
+
+
+def relaxed(
+    problem: QLossProblem, codes: NDArray[np.int32], free: NDArray[np.intp], expired: Callable[[], bool]
+) -> NDArray[np.float64]:
+    """Levels, not necessarily whole, at which the objective is lowest if only these weights move."""
+    w, b = problem.values(codes)
+    box = box_of(problem)
+    w, b = descend(problem, w, float(b), box=box, free=free, steps=20, enough=ROUGHLY, expired=expired)
+    levels = codes.astype(np.float64)
+    levels[free] = levels_of(problem, w, b)[free]
+    return levels
 
 
 def choose_examples(
-    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, count: int
+    problem: QLossProblem, levels: NDArray, margins: NDArray, neighbourhood: nb.Neighbourhood, count: int
 ) -> NDArray[np.intp]:
     """Examples that get exact target bits: at most `count` whose case can change in this neighbourhood.
 
@@ -188,47 +229,14 @@ def choose_examples(
     """
     if count == 0:
         return NO_EXAMPLES
-    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
+    edge = np.minimum(np.abs(margins - problem.q), np.abs(margins - 1.0))
     pool = min(8 * count, len(edge))
     near = np.argpartition(edge, pool - 1)[:pool]
-    moved = problem.steps[neighbourhood.weights] * np.abs(neighbourhood.directions)
-    reach = np.abs(problem.matrix.block(near, neighbourhood.weights)) @ (moved.T @ neighbourhood.reach)
+    way = problem.steps[neighbourhood.weights] * neighbourhood.reach(levels)
+    reach = np.abs(problem.matrix.block(near, neighbourhood.weights)) @ way
     can_change = edge[near] < reach
     near, score = near[can_change], (edge[near] / np.maximum(reach, 1e-300))[can_change]
     return np.sort(near[np.argsort(score, kind="stable")][:count])
-
-
-class Clock:
-    """Seconds between one lap and the next, by name."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def lap(self, name: str) -> None:
-        """What came since the last lap was `name`."""
-        now = perf_counter()
-        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
-        self._last = now
-
-
-class Turns:
-    """When each of several tasks has to end that take turns on a few workers until a deadline."""
-
-    def __init__(self, tasks: int, workers: int, deadline: float) -> None:
-        self.workers, self.began = workers, perf_counter()
-        self.span = (deadline - self.began) / math.ceil(tasks / workers)
-
-    def end(self, k: int) -> float:
-        """By the clock of `perf_counter`."""
-        return self.began + self.span * (k // self.workers + 1)
-
-
-def time_until(end: float) -> Callable[[], float]:
-    """A function that tells which share of the time from now to `end` (of `perf_counter`) has passed."""
-    now = perf_counter()
-    span = end - now
-    return lambda: (perf_counter() - now) / span if span > 0 else 1.0
 
 
 def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = lambda: 0.0) -> Proposal:
@@ -238,18 +246,30 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
         return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0)
     if task.choice.kind == "walk":
         return walk(part, task, int(rng.integers(2**31)), used)
-    asking = Asking(solver, task.choice, rng, lambda: used() >= 1.0)
-    problem, codes, point = part.on(task.grids), task.codes, None
-    if task.follow and task.choice.kind in OFF_THE_GRID:
-        point = OFF_THE_GRID[task.choice.kind](problem, codes, asking)
-    elif task.choice.kind == "hop":
-        codes = hop(problem, codes, asking)
-    else:
-        codes = asking(problem, codes)[0]
-    batch = part.row_numbers[asking.batch]
-    return Proposal(
-        codes, task.choice, batch, *asking.sizes, asking.reads, asking.clock.laps, asking.chip, point
-    )  # fmt: skip
+    clock, problem, choice = Clock(), part.on(task.grids), task.choice
+    expired = lambda: used() >= 1.0  # noqa: E731
+    asked = question(problem, task.codes, choice, rng, expired=expired, clock=clock)
+    sub, waits = asked.sub, {"expired": expired} if getattr(solver, "interruptible", False) else {}
+    samples = solver(sub, asked.start, int(rng.integers(2**31)), **waits)
+    clock.lap("solve")
+    info = getattr(solver, "info", None)
+    chip = [] if info is None else [info.to_dict()]
+    answers = samples if choice.kind == "stored" else on_the_way(sub, asked.start, samples)
+    codes, point = best_read(problem.state(asked.codes), asked.neighbourhood, answers), None
+    clock.lap("rank")
+    if task.follow:
+        point = minimum_below(problem, codes, expired)
+        clock.lap("descent")
+    batch, sizes = part.row_numbers[asked.batch], (sub.num_variables, sub.num_couplers)
+    return Proposal(codes, choice, batch, *sizes, len(samples), clock.laps, chip, point)
+
+
+def minimum_below(
+    problem: QLossProblem, codes: NDArray[np.int32], expired: Callable[[], bool]
+) -> NDArray[np.float64]:
+    """Weights and, last, the bias at the end of a descent without a grid."""
+    w, b = problem.values(codes)
+    return np.append(*descend(problem, w, float(b), box=problem.given_box(), enough=ROUGHLY, expired=expired))
 
 
 def walk(part: Part, task: Task, seed: int, used: Callable[[], float]) -> Proposal:
@@ -265,139 +285,15 @@ def walk(part: Part, task: Task, seed: int, used: Callable[[], float]) -> Propos
     clock.lap("walk")
     if not task.follow:
         return Proposal(codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps)
-    w, b = problem.values(codes)
-    w, b = descend(problem, w, float(b), box=problem.given_box(), expired=lambda: used() >= 1.0)
+    point = minimum_below(problem, codes, lambda: used() >= 1.0)
     clock.lap("descent")
-    return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=np.append(w, b))
-
-
-def fine_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
-    """Many levels around the present intervals, for walks that need not end on the grid."""
-    weights, bias = problem.grids
-    middle, reach = 0.5 * (weights.lo + weights.hi), 0.5 * WALK_REACH * (weights.hi - weights.lo)
-    fine = Grid.make(middle - reach, middle + reach, WALK_BITS, weights.size, "weight_range")
-    if problem.has_given_bias:
-        return fine, bias
-    middle, reach = 0.5 * (bias.lo + bias.hi), 0.5 * WALK_REACH * (bias.hi - bias.lo)
-    return fine, Grid.make(middle - reach, middle + reach, WALK_BITS, 1, "bias_range")
-
-
-@dataclass
-class Asking:
-    """Asks a solver for the sub-QUBOs of one choice, and keeps account of it."""
-
-    solver: Solver
-    choice: Choice
-    rng: np.random.Generator
-    expired: Callable[[], bool]
-    clock: Clock = field(default_factory=Clock)
-    batch: NDArray[np.intp] = field(default_factory=lambda: NO_EXAMPLES)
-    sizes: tuple[int, int] = (0, 0)  # variables and couplers
-    reads: int = 0
-    chip: list[dict[str, Any]] = field(default_factory=list)
-
-    def __call__(
-        self, problem: QLossProblem, codes: NDArray[np.int32], width: float | None = None
-    ) -> tuple[NDArray[np.int32], float, float]:
-        """The best codes that the solver has other than these, their objective, and that of these."""
-        choice = self.choice if width is None else replace(self.choice, width=width)
-        state = problem.state(codes)
-        self.clock.lap("objective")
-        sub, neighbourhood, self.batch = build(problem, state, choice, self.rng)
-        start = start_bits(problem, state, neighbourhood, self.batch)
-        self.clock.lap("build")
-        waits = {"expired": self.expired} if getattr(self.solver, "interruptible", False) else {}
-        samples = self.solver(sub, start, int(self.rng.integers(2**31)), **waits)
-        self.clock.lap("solve")
-        answers = (
-            samples if choice.kind == "stored" else np.vstack([samples, on_the_way(sub, start, samples)])
-        )
-        found = best_read(state, neighbourhood, answers)
-        self.clock.lap("rank")
-        self.sizes, self.reads = (sub.num_variables, sub.num_couplers), self.reads + len(samples)
-        info = getattr(self.solver, "info", None)
-        self.chip += [] if info is None else [info.to_dict()]
-        return *found, state.objective
-
-
-def hop(problem: QLossProblem, codes: NDArray[np.int32], asking: Asking) -> NDArray[np.int32]:
-    """Throw a few weights to random levels and go down from there by sub-QUBOs.
-
-    Curvature is averaged over wide margins at first, so that examples given up are seen from afar.
-    """
-    rng, codes = asking.rng, codes.copy()
-    count = rng.integers(1, max(1, int(HOP_THROWN * len(codes))) + 1)
-    thrown = rng.choice(len(codes), count, replace=False)
-    codes[thrown] = rng.integers(0, problem.tops[thrown] + 1)
-    widths, failed = list(HOP_WIDTHS), 0
-    while failed < len(HOP_END) and not asking.expired():
-        found, value, before = asking(problem, codes, widths.pop(0) if widths else HOP_END[failed])
-        better = value < before
-        codes = found if better else codes
-        failed = 0 if better or widths else failed + 1
-    return codes
-
-
-def hop_off_the_grid(problem: QLossProblem, codes: NDArray[np.int32], asking: Asking) -> NDArray[np.float64]:
-    """Weights and, last, the bias at a minimum for a random part of the examples, then at one for all."""
-    chosen = np.where(asking.rng.random(problem.num_examples) < HOP_EXAMPLES, problem.share, 0.0)
-    some = problem.reweighted(chosen / chosen.sum()) if chosen.any() else problem  # no copy of the data
-    w, b = problem.values(codes)
-    for place, steps in ((some, 8), (problem, 20)):
-        w, b = descend(
-            place, w, float(b), box=problem.given_box(), steps=steps, enough=ROUGHLY, expired=asking.expired
-        )
-    asking.clock.lap("descent")
-    return np.append(w, b)
-
-
-def fusion_off_the_grid(
-    problem: QLossProblem, codes: NDArray[np.int32], asking: Asking
-) -> NDArray[np.float64]:
-    """The best mixture of the current point and another, and down from there: weights and, last, the bias.
-
-    Both are exactly on levels: for this sub-QUBO each weight has an interval from one to the other.
-    """
-    here, other = problem.point(codes), asking.choice.other
-    assert other is not None
-    low, high = np.minimum(here, other), np.maximum(here, other)
-    high[np.isclose(low, high)] += 1.0  # an interval needs a length; these weights are not free
-    ends = [Grid.make(low[part], high[part], 1, len(low[part])) for part in (slice(-1), slice(-1, None))]
-    between = problem.on_levels(*ends)
-    w, b = between.values(asking(between, between.codes(here[:-1], here[-1]))[0])
-    w, b = descend(problem, w, float(b), box=problem.given_box(), enough=ROUGHLY, expired=asking.expired)
-    asking.clock.lap("descent")
-    return np.append(w, b)
-
-
-OFF_THE_GRID = {"hop": hop_off_the_grid, "fusion": fusion_off_the_grid}
-
-
-def build(
-    problem: QLossProblem, state: State, choice: Choice, rng: np.random.Generator
-) -> tuple[subproblem.SubQubo, nb.Neighbourhood, NDArray[np.intp]]:
-    """The sub-QUBO of a choice, its neighbourhood, and the examples that got target bits."""
-    neighbourhood = make_neighbourhood(problem, state.codes, choice, rng)
-    batch = choose_examples(problem, state, neighbourhood, choice.examples)
-    if choice.background == "pinned":
-        background = subproblem.pinned(problem, state.margins)
-    else:
-        background = subproblem.curvature(problem, state.margins, choice.width)
-    return subproblem.build(problem, state, neighbourhood, batch, background), neighbourhood, batch
-
-
-def start_bits(
-    problem: QLossProblem, state: State, neighbourhood: nb.Neighbourhood, batch: NDArray[np.intp]
-) -> NDArray[np.int8]:
-    """The bits that leave everything as it is, the batch's targets at their best."""
-    targets = problem.best_target_codes(state.margins[batch], batch)
-    return np.append(neighbourhood.start, unpack_bits(targets, problem.target_bits).ravel())
+    return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=point)
 
 
 def on_the_way(
     sub: subproblem.SubQubo, start: NDArray[np.int8], samples: NDArray[np.integer]
-) -> NDArray[np.int8]:
-    """Points between the start and the answer of lowest energy: a line search in bits.
+) -> NDArray[np.integer]:
+    """The answers, and points between the start and that of lowest energy: a line search in bits.
 
     The model is good near the start and may be poor where the answer lies. One weight bit after the other
     takes its new value, each time the one that lowers the energy most; of all stations some are returned.
@@ -414,20 +310,16 @@ def on_the_way(
         here[bit] = answer[bit]
         stations.append(here.copy())
     if not stations:
-        return start[None, :][:0]
-    kept = np.unique(np.geomspace(1, len(stations), PREFIXES).round().astype(int)) - 1
-    return np.stack(stations)[kept]
+        return samples
+    kept = np.unique(np.geomspace(1, len(stations), STATIONS).round().astype(int)) - 1
+    return np.vstack([samples, np.stack(stations)[kept]])
 
 
 def best_read(
     state: State, neighbourhood: nb.Neighbourhood, samples: NDArray[np.integer]
-) -> tuple[NDArray[np.int32], float]:
-    """The best codes among all reads other than the current ones, if there are any, and their objective."""
+) -> NDArray[np.int32]:
+    """The best codes among all reads other than the current ones, if there are any."""
     reads = np.unique(samples[:, : neighbourhood.num_bits], axis=0)
-    candidates = neighbourhood.codes(state.codes, reads, state.problem.tops)
+    candidates = neighbourhood.codes(state.codes, reads)
     candidates = candidates[(candidates != state.codes).any(axis=1)]
-    if not len(candidates):
-        return state.codes, state.objective
-    values = state.evaluate(candidates)
-    best = int(np.argmin(values))
-    return candidates[best], float(values[best])
+    return candidates[np.argmin(state.evaluate(candidates))] if len(candidates) else state.codes

@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lns.errors import InvalidInput
-from lns.neighbourhood import WINDOW_BITS
-from lns.rounds import Choice
+from lns.rounds import HOP_THROWN, NO_WEIGHTS, Choice
 
 KINDS = ("window", "walk", "hop", "fusion")  # those of the engine; "stored" is that of the paper
-NOTHING = (
-    1e-4 / 1e9
-)  # of the objective, per unit of work (about a nanosecond): what brings less brings nothing
+NOTHING = 1e-13  # of the objective, per unit of work (a nanosecond): what brings less brings nothing
 MEMORY = 0.7  # of what a kind has brought, from one of its rounds to the next
-WIDTHS = (0.0, 0.3)  # of margins over which the curvature of a window is averaged, in turn
 
 
 @dataclass(frozen=True)
@@ -26,10 +22,9 @@ class View:
 
     codes: NDArray[np.int32]
     tops: NDArray[np.int32]
-    partner: NDArray[np.integer]  # the most correlated weights of each weight, if they are known
+    effect: NDArray[np.float64]  # of one level of each weight on margins
     others: list[NDArray[np.float64]]  # other good solutions: weights and, last, the bias
     other_codes: list[NDArray[np.int32]]  # the same, on the present levels
-    effect: NDArray[np.float64] | None = None  # of one level of each weight on margins; None: all alike
 
 
 @dataclass
@@ -85,7 +80,7 @@ class Selector:
             )
         self.max_bits, self.max_examples, self.background = max_bits, max_examples, background
         self.kinds, self.heats, self.wheel = kinds, heats, Wheel()
-        self.walks = self.windows = 0  # how many there have been
+        self.walks = 0  # how many there have been
 
     def __call__(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
         """As many choices as asked for, all of one kind: they run side by side."""
@@ -96,24 +91,30 @@ class Selector:
     def _choice(self, kind: str, view: View, rng: np.random.Generator) -> Choice:
         if kind == "walk":
             self.walks += 1
-            return Choice(
-                kind, np.empty(0, dtype=np.intp), heat=self.heats[(self.walks - 1) % len(self.heats)]
-            )
-        other, width, examples = None, 0.0, self.max_examples
+            return Choice(kind, NO_WEIGHTS, heat=self.heats[(self.walks - 1) % len(self.heats)])
+        n, other, thrown = len(view.codes), None, NO_WEIGHTS
         if kind == "fusion":
             differ = self._differ(view)
             k = differ[rng.integers(len(differ))]
             other = view.others[k]
             weights = rng.permutation(np.flatnonzero(view.other_codes[k] != view.codes))[: self.max_bits]
-        else:
-            depth = np.ceil(np.log2(view.tops + 1)).astype(int)
-            if kind != "stored":
-                depth = np.minimum(depth, min(WINDOW_BITS, self.max_bits))
-            if kind == "window":
-                width = WIDTHS[self.windows % len(WIDTHS)]
-                self.windows += 1
-            weights = connected_weights(view, depth, self.max_bits, rng)
-        return Choice(kind, np.sort(weights), self.background, width, examples, 0.0, other, self.max_bits)
+        elif kind == "stored":
+            order, depth = rng.permutation(n), np.ceil(np.log2(view.tops + 1)).astype(int)
+            fit = int((np.cumsum(depth[order]) <= self.max_bits).sum())
+            weights = order[: max(1, fit)]
+        else:  # few weights as often as many
+            count = int(np.exp(rng.uniform(np.log(min(2, n)), np.log(n + 1))))
+            share = view.effect.copy()
+            if kind == "hop":
+                count = n
+                thrown = rng.choice(n, rng.integers(1, int(max(1, HOP_THROWN * n)) + 1), replace=False)
+                share[thrown] = 0.0
+            count = min(count, self.max_bits, int(np.count_nonzero(share)))
+            weights = rng.choice(n, count, replace=False, p=share / max(share.sum(), 1e-300))
+        return Choice(
+            kind, np.sort(weights), self.background, self.max_examples, thrown=thrown, other=other,
+            max_bits=self.max_bits,
+        )  # fmt: skip
 
     def _differ(self, view: View) -> list[int]:
         return [k for k, codes in enumerate(view.other_codes) if (codes != view.codes).any()]
@@ -126,41 +127,10 @@ class Selector:
         """What has been learnt, for checkpoints."""
         learnt = {"rate": self.wheel.rates, "work": self.wheel.works}
         known = {f"{name} {kind}": value for name, of in learnt.items() for kind, value in of.items()}
-        return {"walks": self.walks, "windows": self.windows, **known}
+        return {"walks": self.walks, **known}
 
     def restore(self, state: Mapping[str, float]) -> None:
         """Go on with what had been learnt."""
-        self.walks, self.windows = int(state.get("walks", 0)), int(state.get("windows", 0))
+        self.walks = int(state.get("walks", 0))
         for name, of in ("rate ", self.wheel.rates), ("work ", self.wheel.works):
             of.update({key.removeprefix(name): value for key, value in state.items() if key.startswith(name)})
-
-
-def connected_weights(
-    view: View, depth: NDArray[np.integer], bits: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """A weight, those most correlated with it, with them, and so on, while there is room.
-
-    Where correlations are not known, weights by their effect. At least one, however many bits it has.
-    """
-    n = len(view.codes)
-    if depth.sum() <= bits:
-        return np.arange(n)
-    effect = np.ones(n) if view.effect is None else view.effect
-    share = effect / effect.sum()
-    chosen = [int(rng.choice(n, p=share))]
-    room = bits - int(depth[chosen[0]])
-    inside = set(chosen)
-    for i in chosen:  # grows while it is walked
-        for j in map(int, view.partner[i]):
-            if j not in inside and depth[j] <= room:
-                inside.add(j)
-                chosen.append(j)
-                room -= int(depth[j])
-    if room > 0:
-        count = min(2 * bits, np.count_nonzero(share))
-        for j in map(int, rng.choice(n, count, replace=False, p=share)):
-            if j not in inside and depth[j] <= room:
-                inside.add(j)
-                chosen.append(j)
-                room -= int(depth[j])
-    return np.array(chosen, dtype=np.intp)

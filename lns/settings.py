@@ -73,8 +73,13 @@ class Settings:
         """A selector whose rounds are sized to what the solver takes: weight bits first, then target bits."""
         most = getattr(solver, "max_variables", None) or 10**9
         max_bits = min(self.max_bits, most, getattr(solver, "max_weight_bits", None) or 10**9)
+        kinds = MODES[self.mode] or self.params.kinds
+        if problem.grid_follows and self.mode != "paper":
+            # A minimum without a grid has nowhere to relax to, and walks find other ones sooner than hops.
+            idle = {"window", "hop"} if "walk" in kinds else {"window"}
+            kinds = tuple(kind for kind in kinds if kind not in idle) or kinds
         return Selector(
-            MODES[self.mode] or self.params.kinds,
+            kinds,
             self.params.heats,
             max_bits=max_bits,
             max_examples=min(self.examples, max(0, most - max_bits) // problem.target_bits),

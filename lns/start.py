@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lns.state import State
 
 LEAST_EFFECT = 0.05  # on margins, root mean square: what the interval of a weight near zero reaches at least
+FINE_BITS, FINE_REACH = 10, 8.0  # levels of a walk off the grid, and its reach in terms of the interval
 LEAST_REACH = 2.0  # of the interval of the bias, to either side
 
 
@@ -64,6 +65,17 @@ def grids_around(problem: QLossProblem, w: NDArray[np.float64], b: float) -> tup
         step = max(LEAST_REACH, 0.5 * abs(b)) / below
         bias = Grid.make(b - below * step, b + (below - 1) * step, problem.bias_bits, 1, "bias_range")
     return weights, bias
+
+
+def fine_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
+    """Many levels around the present intervals, for walks that need not end on the grid."""
+    weights, bias = problem.grids
+    middle, reach = 0.5 * (weights.lo + weights.hi), 0.5 * FINE_REACH * (weights.hi - weights.lo)
+    fine = Grid.make(middle - reach, middle + reach, FINE_BITS, weights.size, "weight_range")
+    if problem.has_given_bias:
+        return fine, bias
+    middle, reach = 0.5 * (bias.lo + bias.hi), 0.5 * FINE_REACH * (bias.hi - bias.lo)
+    return fine, Grid.make(middle - reach, middle + reach, FINE_BITS, 1, "bias_range")
 
 
 def starting_state(problem: QLossProblem, initial: object, seed: int, deadline: float = math.inf) -> State:

@@ -21,7 +21,6 @@ from scipy.special import ndtr
 if TYPE_CHECKING:
     from lns.neighbourhood import Neighbourhood
     from lns.problem import QLossProblem
-    from lns.state import State
 
 FAR = 5.0  # standard deviations: what lies further away is as good as never met
 
@@ -130,34 +129,39 @@ def derivatives(
 
 def build(
     problem: QLossProblem,
-    state: State,
+    levels: NDArray,
+    margins: NDArray[np.float64],
     neighbourhood: Neighbourhood,
     batch: NDArray[np.integer],
     background: Background,
 ) -> SubQubo:
-    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others."""
+    """The sub-QUBO of a neighbourhood: target bits for the rows in `batch`, the background for all others.
+
+    `levels` (codes that need not be whole) and the `margins` there are the point around which the background
+    is known.
+    """
     batch = np.asarray(batch, dtype=np.intp)
     outside = np.ones(problem.num_examples)
     outside[batch] = 0.0
-    moved_weights = neighbourhood.directions * problem.steps[neighbourhood.weights]  # (D, W)
-    first, second = derivatives(problem, state.weights, neighbourhood.weights, background, outside)
-    gradient, hessian = moved_weights @ first, moved_weights @ second @ moved_weights.T
-    offset = background.value @ outside + problem.lam * (state.weights @ state.weights)
+    w, steps = problem.values(levels)[0], problem.steps[neighbourhood.weights]
+    gradient, hessian = derivatives(problem, w, neighbourhood.weights, background, outside)
+    gradient, hessian = gradient * steps, hessian * np.outer(steps, steps)
+    offset = background.value @ outside + problem.lam * (w @ w)
 
-    # From steps along directions to bits: steps = base + spread·x.
-    base, spread = neighbourhood.base.astype(np.float64), neighbourhood.spread.astype(np.float64)
-    linear = spread.T @ (gradient + hessian @ base)
-    quadratic = spread.T @ hessian @ spread
+    # Weights are moved from `levels` to `low`, and from there by their bits.
+    base, owner = neighbourhood.low - levels[neighbourhood.weights], neighbourhood.owner
+    linear = (gradient + hessian @ base)[owner] * neighbourhood.size
+    quadratic = hessian[np.ix_(owner, owner)] * np.outer(neighbourhood.size, neighbourhood.size)
     offset += gradient @ base + 0.5 * base @ hessian @ base
     if not len(batch):
         return SubQubo.from_hessian(linear, quadratic, float(offset), len(linear))
 
     p, cap = problem.share[batch], problem.cap[batch]
-    per_step = (problem.matrix.block(batch, neighbourhood.weights) * problem.y[batch, None]) @ moved_weights.T
-    per_bit = per_step @ spread
+    per_level = problem.matrix.block(batch, neighbourhood.weights) * problem.y[batch, None] * steps
+    per_bit = per_level[:, owner] * neighbourhood.size
     # p_s [(gap_s + per_bit_s·x - τ·z_s)² + (1 - q_s)² (1 - msb_s)], gap_s to the lowest target level.
     tau = problem.target_grid.bit_values[0]
-    gap = state.margins[batch] + per_step @ base - problem.target_grid.lo[0]
+    gap = margins[batch] + per_level @ base - problem.target_grid.lo[0]
     n, count, d = len(linear), len(batch), len(tau)
     target_linear = -2 * (p * gap)[:, None] * tau
     target_linear[:, -1] -= p * cap

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from lns.choose_q import error_costs
+from lns.clock import time_until
 from lns.errors import InvalidInput
 from lns.flip_rates import FlipRates, check_rates, estimate_flip_rates
 from lns.problem import QLossProblem
-from lns.rounds import COLD, Part, time_until
+from lns.rounds import COLD, Part
 
 if TYPE_CHECKING:
     from lns.result import Result

@@ -1,8 +1,7 @@
 """Walks: simulated annealing of the weights, one or two at a time, on a compact copy of the examples.
 
 Labels and sample weights are folded into the data, everything is single precision, and each column is stored
-densely or as a list of its non-zero entries, whichever is faster to walk; of a column whose entries are all
-alike (a yes or no, a category) only where they are. With r_s = √c_s the arrays are
+densely or as a list of its non-zero entries, whichever is faster to walk. With r_s = √c_s the arrays are
 
     u_s = r_s (1 - m_s),   z_si = r_s y_s x_si,   top_s = c_s (1 - q_s)²,
 
@@ -29,13 +28,11 @@ if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 PARTNERS = 6  # correlated weights remembered for each weight
-SWEEPS = 5  # after the first; each brings a fraction of the one before
 PAIRS = 0.3  # share of the moves in which a partner moves along
 RUN = 512  # single-precision sums are at most this long before they go on in double precision
 
 # Work is measured in what takes about a nanosecond: counted, not timed, so that walks can be repeated.
-DENSE_ENTRY, SPARSE_ENTRY, ALIKE_ENTRY, ATTEMPT = 0.25, 1.1, 0.55, 110.0
-MOST_KINDS = 8  # of examples (label, weight and top) up to which columns of entries all alike are worth while
+DENSE_ENTRY, SPARSE_ENTRY, ATTEMPT = 0.25, 1.1, 110.0
 SEGMENTS = 60  # of a walk, at most: between them steps adapt and the clock is looked at
 LEAST_SEGMENT = 10  # looks at all examples that a segment has to be worth,
 LONGEST_SEGMENT = 1e8  # a tenth of a second: a walk of any length hears of the time and of Ctrl-C
@@ -46,7 +43,7 @@ FEWEST_SEGMENTS = 8  # unless there would be fewer: work that takes longer than 
 # least so often in comparison with one that takes none.
 LEAST_DRAWN = 0.4
 DRAWS = 4096  # length of the list that weights are drawn from
-KEPT_MOVES = 1 << 16  # since the best codes of a walk, of which there may be millions
+FROZEN = 1e-3  # times the cold end: the temperature of the last segment
 FORGET = 0.5  # of what was counted in the segments before
 
 # Nor does it get anywhere by steps of one level that are nearly always taken. From segment to segment the
@@ -56,25 +53,19 @@ LONGER = 1.5
 
 
 class Columns(NamedTuple):
-    """The columns of some examples, as the loops take them.
-
-    Entries of a sparse column come in order of the kind of their example: cuts[i, g] to cuts[i, g + 1].
-    """
+    """The columns of some examples, as the loops take them."""
 
     slot: NDArray[np.int64]  # column of `dense`, or -1 for a sparse one
     dense: NDArray[np.float32]
-    cuts: NDArray[np.int64]
+    ends: NDArray[np.int64]  # sparse column i is ends[i, 0] to ends[i, 1] of the following
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
-    alike: NDArray[np.float32]  # what all entries of a sparse column are, before labels and weights; else 0
-    kinds: NDArray[np.float32]  # r y and top of each kind of example
 
     @property
     def cost(self) -> NDArray[np.float64]:
         """The work of one look at each column."""
-        rows, entries = self.dense.shape[1], self.cuts[:, -1] - self.cuts[:, 0]
-        each = np.where(self.alike != 0, ALIKE_ENTRY, SPARSE_ENTRY)
-        return np.where(self.slot >= 0, DENSE_ENTRY * rows, each * entries)
+        entries = self.ends[:, 1] - self.ends[:, 0]
+        return np.where(self.slot >= 0, DENSE_ENTRY * self.dense.shape[1], SPARSE_ENTRY * entries)
 
 
 class Walker:
@@ -94,7 +85,7 @@ class Walker:
         self.root = root.astype(np.float32)
         self.top = (np.square(root) * np.minimum(problem.cap, 1e30)).astype(np.float32)
         sign = (root * problem.y).astype(np.float32)
-        self.columns = compact(problem, sign, self.top)
+        self.columns = compact(problem, sign)
         self.cost = self.columns.cost
         self.move_work = ATTEMPT + float(self.cost[self.cost > 0].mean())  # of an average attempt
         self.look = (
@@ -109,8 +100,8 @@ class Walker:
         """The best codes that a walk from `codes` comes across.
 
         `problem` has these examples and the levels to walk on. Temperatures are changes of F; they fall from
-        `hot` to `cold` while the work of so many `moves` is done. Between segments the walk asks which share
-        of the time is `used`: one that will not end in time cools faster.
+        `hot` to `cold` while the work of so many `moves` is done; the last segment only goes down. Between
+        segments the walk asks which share of the time is `used`: one that will not end in time cools faster.
         """
         tops, steps = problem.tops, problem.steps
         pairs = PAIRS if self.partner.shape[1] else 0.0
@@ -132,49 +123,19 @@ class Walker:
             if length <= 0:
                 break
             ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
+            if spent + length + self.look >= budget:
+                ends = [FROZEN * cold] * 2
             draws = to_draw_from(offered, taken, self.cost > 0)
-            found, dip, _ = anneal(
+            anneal(
                 self.columns, self.top, u, 1.0 / len(u), here, w, steps, draws, tops, problem.lam,
                 self.partner, ratio, self.cost, pairs, *ends, length, seed + count, offered, taken, stride,
             )  # fmt: skip
             stride = adapted(stride, offered, taken, tops)
-            if energy + dip < lowest - 1e-9 * lowest:
-                true = self.place(problem, found)[2]
-                if true < lowest:
-                    best, lowest = found, true
-            w, u, energy = self.place(problem, here)  # afresh: single precision forgets nothing here
+            w, u, energy = self.place(problem, here)  # afresh, before errors of single precision add up
+            if energy < lowest:
+                best, lowest = here.copy(), energy
             spent, count = spent + length + self.look, count + 1
         return best
-
-    def sweep(
-        self, problem: QLossProblem, levels: NDArray[np.float64], order: NDArray[np.intp],
-        expired: Callable[[], bool],
-    ) -> NDArray[np.int32]:  # fmt: skip
-        """Whole levels near `levels`: each weight in turn goes where the objective is lowest.
-
-        The first sweep takes the level below or above, all others look one level further.
-        """
-        codes = np.rint(levels).astype(np.int32)
-        low = np.append(*problem.values(np.zeros_like(codes)))
-        w, u = low + levels * problem.steps, self.root.copy()
-        subtract_scores(self.columns, w, u)
-        for reach in (0, *[1] * SWEEPS):
-            if reach and expired():
-                break
-            to_levels(
-                self.columns,
-                self.top,
-                u,
-                codes,
-                w,
-                low,
-                problem.steps,
-                problem.tops,
-                problem.lam,
-                order,
-                reach,
-            )
-        return codes
 
     def place(
         self, problem: QLossProblem, codes: NDArray[np.int32]
@@ -183,56 +144,38 @@ class Walker:
         w = np.append(*problem.values(codes))
         u = self.root.copy()
         subtract_scores(self.columns, w, u)
-        loss = total_loss(u, self.top) / len(u)
+        loss = float(np.mean(np.minimum(np.square(np.maximum(u, 0.0)), self.top), dtype=np.float64))
         return w, u, loss + problem.lam * float(w[:-1] @ w[:-1])
 
 
-def compact(problem: QLossProblem, sign: NDArray[np.float32], top: NDArray[np.float32]) -> Columns:
+def compact(problem: QLossProblem, sign: NDArray[np.float32]) -> Columns:
     """The columns of a problem, each in the form that is fastest to walk; the bias comes last."""
     rows, n = problem.matrix.shape
-    kind, kinds = kinds_of(sign, top)
-    slot, alike = np.full(n + 1, -1, dtype=np.int64), np.zeros(n + 1, dtype=np.float32)
+    slot, ends = np.full(n + 1, -1, dtype=np.int64), np.zeros((n + 1, 2), dtype=np.int64)
+    slot[n] = 0
     if isinstance(problem.matrix, SparseMatrix) and n > NEWTON_FEATURES:
         # Many thin columns: as they lie, without a look at each of them.
         X: sparse.csc_array = problem.matrix.X
-        ends = [np.append(X.indptr[:-1], X.nnz), np.append(X.indptr[1:], X.nnz)]
+        ends[:-1, 0], ends[:-1, 1] = X.indptr[:-1], X.indptr[1:]
         signed = sign[X.indices]
         signed *= X.data
-        slot[n] = 0
-        cuts = np.stack(ends, axis=1).astype(np.int64)
-        entries = X.indices.astype(np.int32, copy=False), signed
-        return Columns(slot, sign[None, :], cuts, *entries, alike, kinds[:, :1])
-    cuts = np.zeros((n + 1, kinds.shape[1] + 1), dtype=np.int64)
+        return Columns(slot, sign[None, :], ends, X.indices.astype(np.int32, copy=False), signed)
     indices: list[NDArray] = [np.empty(0, dtype=np.int32)]
     values: list[NDArray] = [np.empty(0, dtype=np.float32)]
-    dense: list[NDArray] = []
-    at = 0
+    dense, at = [sign], 0
     for i in range(n):
         where, x = problem.matrix.column(i)
-        one = kind is not None and len(x) > 0 and x.min() == x.max()
-        if len(where) * (ALIKE_ENTRY if one else SPARSE_ENTRY) > rows * DENSE_ENTRY:
+        if SPARSE_ENTRY * len(where) > DENSE_ENTRY * rows:
             slot[i] = len(dense)
             column = np.zeros(rows, dtype=np.float32)
             column[where] = x
             dense.append(column * sign)
-            cuts[i] = at
-            continue
-        if kind is not None:
-            order = np.argsort(kind[where], kind="stable")
-            where, x = where[order], x[order]
-            cuts[i] = at + np.searchsorted(kind[where], np.arange(kinds.shape[1] + 1))
         else:
-            cuts[i] = at, at + len(where)
-        alike[i] = x[0] if one else 0.0
-        indices.append(where.astype(np.int32))
-        values.append(x.astype(np.float32) * sign[where])
-        at += len(where)
-    cuts[n] = at
-    slot[n] = len(dense)
-    dense.append(sign)
-    return Columns(
-        slot, np.array(dense), cuts, np.concatenate(indices), np.concatenate(values), alike, kinds,
-    )  # fmt: skip
+            ends[i] = at, at + len(where)
+            indices.append(where.astype(np.int32))
+            values.append(x.astype(np.float32) * sign[where])
+            at += len(where)
+    return Columns(slot, np.array(dense), ends, np.concatenate(indices), np.concatenate(values))
 
 
 def partners(
@@ -296,15 +239,6 @@ def _loss(u, top):  # type: ignore[no-untyped-def]
     return min(up * up, top)
 
 
-def kinds_of(
-    sign: NDArray[np.float32], top: NDArray[np.float32]
-) -> tuple[NDArray[np.int8] | None, NDArray[np.float32]]:
-    """The kind of each example and the sign and top of all kinds; None and any one if there are too many."""
-    found, kind = np.unique(sign + 1j * top, return_inverse=True)
-    kinds = np.stack([found.real, found.imag]).astype(np.float32)
-    return (kind.astype(np.int8), kinds) if len(found) <= MOST_KINDS else (None, kinds[:, :1])
-
-
 # In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises. The two that
 # every move calls do not count references to their arrays: that took longer than a short column.
 UNCOUNTED = {**FAST, "_nrt": False}
@@ -315,7 +249,7 @@ def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
     """Sum of the change of all losses when weight i moves by d."""
     total = 0.0
     d32 = np.float32(d)
-    k, alike, cuts = columns.slot[i], columns.alike[i], columns.cuts[i]
+    k, ends = columns.slot[i], columns.ends[i]
     if k >= 0:
         for s0 in range(0, u.shape[0], RUN):
             z, us, tops = columns.dense[k, s0 : s0 + RUN], u[s0 : s0 + RUN], top[s0 : s0 + RUN]
@@ -323,19 +257,9 @@ def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
             for s in range(z.shape[0]):
                 part += _loss(us[s] - d32 * z[s], tops[s]) - _loss(us[s], tops[s])
             total += part
-    elif alike != 0:
-        for g in range(columns.kinds.shape[1]):
-            step, cap = d32 * (alike * columns.kinds[0, g]), columns.kinds[1, g]
-            for j0 in range(cuts[g], cuts[g + 1], RUN):
-                rows = columns.indices[j0 : min(j0 + RUN, cuts[g + 1])]
-                part = np.float32(0.0)
-                for j in range(rows.shape[0]):
-                    us = u[np.uint64(rows[j])]
-                    part += _loss(us - step, cap) - _loss(us, cap)
-                total += part
     else:
-        for j0 in range(cuts[0], cuts[-1], RUN):
-            j1 = min(j0 + RUN, cuts[-1])
+        for j0 in range(ends[0], ends[1], RUN):
+            j1 = min(j0 + RUN, ends[1])
             rows, z = columns.indices[j0:j1], columns.values[j0:j1]
             part = np.float32(0.0)
             for j in range(z.shape[0]):
@@ -349,19 +273,13 @@ def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
 def move(columns, u, i, d):  # type: ignore[no-untyped-def]
     """Move weight i by d."""
     d32 = np.float32(d)
-    k, alike, cuts = columns.slot[i], columns.alike[i], columns.cuts[i]
+    k, ends = columns.slot[i], columns.ends[i]
     if k >= 0:
         column = columns.dense[k]
         for s in range(u.shape[0]):
             u[s] -= d32 * column[s]
-    elif alike != 0:
-        for g in range(columns.kinds.shape[1]):
-            step = d32 * (alike * columns.kinds[0, g])
-            rows = columns.indices[cuts[g] : cuts[g + 1]]
-            for j in range(rows.shape[0]):
-                u[np.uint64(rows[j])] -= step
     else:
-        rows, z = columns.indices[cuts[0] : cuts[-1]], columns.values[cuts[0] : cuts[-1]]
+        rows, z = columns.indices[ends[0] : ends[1]], columns.values[ends[0] : ends[1]]
         for j in range(z.shape[0]):
             u[np.uint64(rows[j])] -= d32 * z[j]
 
@@ -372,45 +290,6 @@ def subtract_scores(columns, w, u):  # type: ignore[no-untyped-def]
     for i in range(w.shape[0]):
         if w[i] != 0.0:
             move(columns, u, i, w[i])
-
-
-@njit(**FAST)
-def total_loss(u, top):  # type: ignore[no-untyped-def]
-    """Sum of all losses."""
-    total = 0.0
-    for s0 in range(0, u.shape[0], RUN):
-        us, tops = u[s0 : s0 + RUN], top[s0 : s0 + RUN]
-        part = np.float32(0.0)
-        for s in range(us.shape[0]):
-            part += _loss(us[s], tops[s])
-        total += part
-    return total
-
-
-@njit(**FAST)
-def to_levels(columns, top, u, codes, w, low, steps, tops, lam, order, reach):  # type: ignore[no-untyped-def]
-    """Each weight in turn goes to the best of the levels around it, and of `reach` more to either side."""
-    scale = 1.0 / u.shape[0]
-    for i in order:
-        at = (w[i] - low[i]) / steps[i]
-        nearest = np.rint(at)
-        whole = abs(at - nearest) < 1e-9
-        first = int(nearest if whole else np.floor(at)) - reach
-        last = int(nearest if whole else np.ceil(at)) + reach
-        best, way, lowest = codes[i], 0.0, np.inf
-        for code in range(max(first, 0), min(last, tops[i]) + 1):
-            d = low[i] + code * steps[i] - w[i]
-            change = 0.0
-            if not whole or code != codes[i]:
-                change = scale * change_of_loss(columns, top, u, i, d)
-                if i < w.shape[0] - 1:
-                    change += lam * d * (2.0 * w[i] + d)
-            if change < lowest:
-                best, way, lowest = code, d, change
-        if way != 0.0:
-            move(columns, u, i, way)
-            w[i] += way
-        codes[i] = best
 
 
 @njit(inline="always", **FAST)
@@ -433,16 +312,10 @@ def anneal(  # type: ignore[no-untyped-def]
     A move takes a weight from the list `draws` to another level, mostly by a step of up to `stride` levels,
     rounded up. With probability `pairs` a correlated weight moves along to make up for it
     (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`, `w` and `u` in
-    place until the work of `budget` is done; returns the best codes and the objective there and at the end,
-    relative to the start.
+    place until the work of `budget` is done.
     """
     state = np.array([seed], dtype=np.uint64)
     n = codes.shape[0]
-    energy = 0.0
-    best = 0.0
-    since = 0  # moves since the best codes: taken back at the end, they give them
-    moved, before = np.empty(KEPT_MOVES, np.int64), np.empty(KEPT_MOVES, codes.dtype)
-    best_codes = codes[:0]  # written down once there are too many of them
     work = 0.0
     fall = np.log(cold / hot) / budget
     while work < budget:
@@ -482,14 +355,6 @@ def anneal(  # type: ignore[no-untyped-def]
             if j < n - 1:
                 delta += lam * e * (2.0 * w[j] + e)
         if delta <= 0.0 or draw(state) < np.exp(-delta / (hot * np.exp(fall * work))):
-            if len(best_codes) == 0 and since + 2 > KEPT_MOVES:
-                best_codes = taken_back(codes, moved, before, since)
-            if len(best_codes) == 0:
-                moved[since], before[since] = i, codes[i]
-                since += 1
-                if j >= 0:
-                    moved[since], before[since] = j, codes[j]
-                    since += 1
             if j >= 0:
                 move(columns, u, j, e)
                 codes[j] = new_j
@@ -500,21 +365,6 @@ def anneal(  # type: ignore[no-untyped-def]
             codes[i] = new
             w[i] += d
             taken[i] += 1.0
-            energy += delta
-            if energy < best - 1e-9:
-                best, since, best_codes = energy, 0, codes[:0]
         elif j >= 0:
             move(columns, u, i, -d)
             work += cost[i]
-    if len(best_codes) == 0:
-        best_codes = taken_back(codes, moved, before, since)
-    return best_codes, best, energy
-
-
-@njit(**FAST)
-def taken_back(codes, moved, before, count):  # type: ignore[no-untyped-def]
-    """The codes as they were before the last moves."""
-    codes = codes.copy()
-    for k in range(count - 1, -1, -1):
-        codes[moved[k]] = before[k]
-    return codes

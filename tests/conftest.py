@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 import pytest
-from run_cases import mail, train
+from run_cases import FLIPS, mail, train
 from slow_reference import LAYOUTS
 
 from lns import cli
@@ -78,8 +78,8 @@ def run(capfd):
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
-    """The folder of a short run with flipped labels; not to be changed."""
-    return train(tmp_path_factory.mktemp("runs") / "flips", "--noise", "0.2", "--q", "-1,0")
+    """The folder of a short run with flipped labels, walks and windows; not to be changed."""
+    return train(tmp_path_factory.mktemp("runs") / "flips", *FLIPS)
 
 
 @pytest.fixture(scope="session")

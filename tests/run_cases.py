@@ -7,6 +7,7 @@ import json
 from lns import cli
 
 SHORT = ("--rows", "300", "--time-limit", "none", "--max-rounds", "3")
+FLIPS = ("--noise", "0.2", "--q", "-1,0", "--weight-range", "-1,1")
 
 
 def train(folder, *words):

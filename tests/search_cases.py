@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from lns import neighbourhood as nb
-from lns import subproblem
 from lns.problem import QLossProblem
-from lns.rounds import Proposal
+from lns.rounds import Choice, Proposal, question
 
 KINDS = ("dense", "sparse", "mixed")
 NO_WEIGHTS = np.empty(0, dtype=np.intp)
@@ -61,17 +59,16 @@ def are_levels(grid, values):
     return np.abs(grid.values(grid.codes(values)) - values) <= 1e-12 * (grid.hi - grid.lo)
 
 
-def window_sub(problem, state, weights, *, bits=2, examples=0, background="curvature", width=0.3, rng=None):
-    """A sub-QUBO of windows around some weights, its neighbourhood, and the examples with target bits."""
-    low = np.zeros(len(weights), dtype=int) if rng is None else rng.integers(1 - 2**bits, 1, len(weights))
-    neighbourhood = nb.window(state.codes, problem.tops, np.asarray(weights), bits, low)
-    edge = np.minimum(np.abs(state.margins - problem.q), np.abs(state.margins - 1.0))
-    batch = np.sort(np.argsort(edge, kind="stable")[:examples])
-    if background == "pinned":
-        rest = subproblem.pinned(problem, state.margins)
-    else:
-        rest = subproblem.curvature(problem, state.margins, width)
-    return subproblem.build(problem, state, neighbourhood, batch, rest), neighbourhood, batch
+def margins_at(problem, levels):
+    """Margins where the codes need not be whole."""
+    w, b = problem.values(levels)
+    return problem.matrix.margins(w, float(b), problem.y)
+
+
+def ask(problem, codes, kind="window", weights=(0,), seed=0, **options):
+    """What a choice of some weights asks of a solver."""
+    choice = Choice(kind, np.sort(np.asarray(weights, dtype=np.intp)), **options)
+    return question(problem, codes, choice, np.random.default_rng(seed))
 
 
 def proposal_of(task, codes):

@@ -56,7 +56,7 @@ def test_ablation(capsys, monkeypatch):
 
 
 def test_the_null_test(capsys):
-    """Tests that rounds alone stay at the start with the null solver, and the row says how sure the order is."""
+    """Tests that rounds alone stay at the start with the null solver; the row says how sure the order is."""
     argv = ["--instances", "no walk: long*", "--seconds", "0.2", "--seeds", "1", "--null", "--json"]
     assert quality.main(argv) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]

@@ -18,7 +18,7 @@ def round_record(solve_time, *work):
     """A round whose neighbourhoods worked so many seconds."""
     ones = tuple(
         NeighbourhoodRecord(
-            "window", "curvature", 0.0, 1.0, NO_WEIGHTS, NO_WEIGHTS, 0, 0, 0, {"solve": w}, [], 0.0
+            "window", "curvature", 1.0, NO_WEIGHTS, NO_WEIGHTS, 0, 0, 0, {"solve": w}, [], 0.0
         )
         for w in work
     )

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 import slow_reference as slow
-from search_cases import random_codes, random_problem, window_sub
+from search_cases import ask, random_codes, random_problem
 
 import lns
 from lns.embedding import Chip, Shape, Store, embed, largest_embedding
@@ -346,8 +346,7 @@ def test_uncoupled_target_bits_share_places():
 def test_a_round_of_the_engine_is_placed_whole():
     """Tests that target bits are found in a sub-QUBO as rounds build it."""
     problem = random_problem("dense", seed=3, target_bits=3)
-    state = problem.state(random_codes(problem, 3))
-    sub, _, _ = window_sub(problem, state, np.arange(3), examples=2, background="pinned")
+    sub = ask(problem, random_codes(problem, 3), weights=range(6), examples=2, background="pinned").sub
     shape, variables, places = Emulator(topology=CHIP).place(sub)
     assert shape == Shape(sub.num_weight_bits, 2, 3)
     assert variables.tolist() == places.tolist() == list(range(sub.num_variables))

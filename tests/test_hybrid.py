@@ -27,7 +27,7 @@ import lns
 from lns.accept import Outcome
 from lns.collapsed import CollapsedModel
 from lns.errors import InvalidInput
-from lns.hybrid import QLossStart, one_blas_thread
+from lns.hybrid import QLossStart, OneBlasThread
 
 
 @pytest.fixture
@@ -126,18 +126,39 @@ def test_the_model_says_what_it_is_not(state):
 # ---- the decomposer ----
 
 
-@pytest.mark.parametrize("kind", ["window", "stored"])
-def test_a_subproblem_at_its_start_is_the_objective(problem, state, kind):
+def start_of(found):
+    """The codes that the bits of a subproblem stand for before a sampler has changed them."""
+    move = found.move
+    return move.neighbourhood.codes(move.codes, move.bits(found.subsamples))[0]
+
+
+def test_stored_bits_begin_at_the_objective(problem, state):
     """Tests that the bits as they stand have the current objective, if no targets are on the grid."""
     for seed in range(5):
-        decomposer = lns.QLossDecomposer(kind=kind, examples=0, seed=seed)
-        found = run(decomposer, state)
+        found = run(lns.QLossDecomposer(kind="stored", examples=0, seed=seed), state)
         assert found.subsamples.first.energy == pytest.approx(state.samples.first.energy, abs=1e-9)
-        assert set(found.subsamples.variables) == set(found.subproblem.variables)
-        assert list(found.subproblem.variables) == list(range(found.subproblem.num_variables))
+        np.testing.assert_array_equal(start_of(found), problem.codes(*problem.decode(state.samples)))
 
 
-@pytest.mark.parametrize("kind", ["window", "stored", None])
+@pytest.mark.parametrize("kind", ["window", "hop", "stored"])
+def test_subsamples_are_bits_of_the_subproblem(state, kind):
+    """Tests names and energies of the bits as they stand, target bits included."""
+    found = run(lns.QLossDecomposer(kind=kind, examples=2), state)
+    assert list(found.subproblem.variables) == list(range(found.subproblem.num_variables))
+    assert set(found.subsamples.variables) == set(found.subproblem.variables)
+    first = found.subsamples.first
+    assert first.energy == pytest.approx(found.subproblem.energy(first.sample), abs=1e-12)
+
+
+def test_only_a_hop_leaves_the_current_solution_before_it_asks(problem, state):
+    """Tests the codes that a move sets out from."""
+    here = problem.codes(*problem.decode(state.samples))
+    for kind, leaves in (("window", False), ("stored", False), ("hop", True)):
+        moves = [run(lns.QLossDecomposer(kind=kind, seed=seed), state).move for seed in range(5)]
+        assert any((move.codes != here).any() for move in moves) == leaves
+
+
+@pytest.mark.parametrize("kind", ["window", "hop", "stored", None])
 @pytest.mark.parametrize("bits", [1, 2, 6])
 def test_sizes_are_kept(state, kind, bits):
     """Tests that there are no more weight bits than asked for, and at most 2 examples of 4 bits."""
@@ -169,7 +190,7 @@ def test_fusion_has_a_bit_for_each_difference(problem):
     found = run(lns.QLossDecomposer(kind="fusion", examples=0), state)
     bits = found.subproblem.num_variables
     assert bits == np.count_nonzero(here != there)
-    ones = found.move.neighbourhood.codes(here, np.ones((1, bits), dtype=np.int8), problem.tops)
+    ones = found.move.neighbourhood.codes(here, np.ones((1, bits), dtype=np.int8))
     assert np.array_equal(ones[0], there)
     composed = run(lns.QLossComposer(polish=0, accept="greedy"), reads(found, [[1] * bits, [0] * bits]))
     assert composed.samples.first.energy == pytest.approx(min(recomputed(problem, c) for c in codes))
@@ -212,7 +233,7 @@ def test_all_reads_are_ranked_by_the_objective(problem, state):
     """Tests that the best of many reads is taken, whatever energies they came with."""
     found = run(lns.QLossDecomposer(kind="window", max_bits=8, examples=0), state)
     rows = np.random.default_rng(0).integers(0, 2, size=(40, found.subproblem.num_variables))
-    codes = found.move.neighbourhood.codes(found.move.codes, rows, problem.tops)
+    codes = found.move.neighbourhood.codes(found.move.codes, rows)
     best = min(recomputed(problem, row) for row in codes)
     assert best < state.samples.first.energy
     final = run(lns.QLossComposer(polish=0), reads(found, rows))
@@ -233,7 +254,7 @@ def test_reads_may_be_spins_in_any_order(problem, state):
     assert np.array_equal(plain.samples.record.sample, other.samples.record.sample)
 
 
-@pytest.mark.parametrize("accept", ["greedy", "record"])
+@pytest.mark.parametrize("accept", ["greedy", lambda *_: Outcome.ACCEPT])
 def test_the_best_is_never_lost(problem, accept):
     """Tests bad reads: from the optimum, random answers are refused or at least do not replace the best."""
     small = random_problem(features=2, bias_bits=2, weight_bits=2)
@@ -248,7 +269,7 @@ def test_the_best_is_never_lost(problem, accept):
 
 def test_a_polish_helps(problem, state):
     """Tests that a walk from bits left as they are finds something better."""
-    found = run(lns.QLossDecomposer(), state)
+    found = run(lns.QLossDecomposer(kind="stored"), state)
     plain, polished = (run(lns.QLossComposer(polish=n), found) for n in (0, 100))
     assert plain.samples.first.energy == state.samples.first.energy
     assert polished.samples.first.energy < state.samples.first.energy
@@ -275,7 +296,7 @@ def test_samples_are_few_distinct_and_led_by_the_current_one(problem, state):
 def test_stale_subsamples_are_refused(state):
     """Tests that reads of another subproblem are an error, not an answer."""
     small, large = (
-        run(lns.QLossDecomposer(kind="window", max_bits=bits, examples=0), state) for bits in (4, 8)
+        run(lns.QLossDecomposer(kind="stored", max_bits=bits, examples=0), state) for bits in (4, 8)
     )
     with pytest.raises(InvalidInput, match=r"must have the 8 variables of the subproblem\. Got 4 others"):
         run(lns.QLossComposer(), large.updated(subsamples=small.subsamples))
@@ -417,8 +438,8 @@ def test_stop_rules(problem):
     for rule, rounds in rules:
         seen = []
         stay = hybrid.Lambda(lambda _, s, seen=seen: seen.append(1) or s)  # the bits as they are
-        composer = lns.QLossComposer(polish=0)
-        run(lns.hybrid_workflow(problem, stay, composer=composer, **rule), hybrid.State())
+        parts = {"decomposer": lns.QLossDecomposer(kind="stored"), "composer": lns.QLossComposer(polish=0)}
+        run(lns.hybrid_workflow(problem, stay, **parts, **rule), hybrid.State())
         assert len(seen) == rounds
 
 
@@ -438,12 +459,12 @@ def test_blas_gets_its_threads_back():
     def threads():
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
-    before = threads()
-    one_blas_thread.__enter__()
-    one_blas_thread.__enter__()
-    one_blas_thread.__exit__()
+    one_thread, before = OneBlasThread(), threads()  # knows the libraries that are loaded by now
+    one_thread.__enter__()
+    one_thread.__enter__()
+    one_thread.__exit__()
     assert set(threads()) <= {1}
-    one_blas_thread.__exit__()
+    one_thread.__exit__()
     assert threads() == before
 
 
@@ -453,7 +474,7 @@ def test_blas_gets_its_threads_back():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "walk"}, r"Unknown kind 'walk'\. Choose one of window, fusion, stored"),
+        ({"kind": "walk"}, r"Unknown kind 'walk'\. Choose one of window, hop, fusion, stored"),
         ({"background": "none"}, r"Unknown background 'none'\. Choose one of curvature, pinned"),
         ({"max_bits": 0}, r"max_bits must be an int of at least 1\. Got 0"),
         ({"examples": -1}, r"examples must be an int of at least 0\. Got -1"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_cases import random_codes, random_problem, recomputed
 
-from lns.merge import merge
+from lns.merge import combine
 from lns.problem import QLossProblem
 from lns.state import State
 
@@ -28,7 +28,7 @@ def merges(draw, most=4):
 def test_a_merge_is_never_worse_than_any_changed_proposal(case):
     """Tests the objective of the merge, that it is the true one, and that each proposal's own is."""
     state, proposals = case
-    codes, value, alone = merge(state, proposals)
+    codes, value, alone = combine(state, proposals)
     np.testing.assert_allclose(alone, [recomputed(state.problem, p) for p in proposals], rtol=1e-9)
     assert value == pytest.approx(recomputed(state.problem, codes), rel=1e-9)
     changed = (proposals != state.codes).any(axis=1)
@@ -44,8 +44,8 @@ def test_the_order_of_proposals_changes_nothing(case, random):
     state, proposals = case
     order = list(range(len(proposals)))
     random.shuffle(order)
-    codes, value, alone = merge(state, proposals)
-    codes_again, value_again, alone_again = merge(state, proposals[order])
+    codes, value, alone = combine(state, proposals)
+    codes_again, value_again, alone_again = combine(state, proposals[order])
     np.testing.assert_array_equal(codes_again, codes)
     assert value_again == value
     np.testing.assert_array_equal(alone_again, alone[order])
@@ -57,7 +57,7 @@ def test_a_merge_moves_nothing(case):
     """Tests that state and proposals are as they were."""
     state, proposals = case
     before = state.codes.copy(), state.objective, proposals.copy()
-    merge(state, proposals)
+    combine(state, proposals)
     np.testing.assert_array_equal(state.codes, before[0])
     assert state.objective == before[1]
     np.testing.assert_array_equal(proposals, before[2])
@@ -68,8 +68,8 @@ def test_a_merge_moves_nothing(case):
 def test_repeated_proposals_count_once(case, copies):
     """Tests that copies of the proposals change neither codes nor objective."""
     state, proposals = case
-    codes, value, _ = merge(state, proposals)
-    codes_again, value_again, alone = merge(state, np.tile(proposals, (copies, 1)))
+    codes, value, _ = combine(state, proposals)
+    codes_again, value_again, alone = combine(state, np.tile(proposals, (copies, 1)))
     np.testing.assert_array_equal(codes_again, codes)
     assert value_again == pytest.approx(value, rel=1e-12)
     assert len(alone) == copies * len(proposals)
@@ -79,7 +79,7 @@ def test_repeated_proposals_count_once(case, copies):
 def test_proposals_that_change_nothing_give_the_current_codes(tiny, count):
     """Tests that there is nothing to merge."""
     state = tiny.state()
-    codes, value, alone = merge(state, np.repeat(state.codes[None, :], count, axis=0))
+    codes, value, alone = combine(state, np.repeat(state.codes[None, :], count, axis=0))
     np.testing.assert_array_equal(codes, state.codes)
     assert value == state.objective
     np.testing.assert_allclose(alone, state.objective)
@@ -100,7 +100,7 @@ def test_two_proposals_together_beat_each_alone():
     """Tests F = 1 at the start, 0.5 after either proposal and 0 after both."""
     problem = two_halves()
     state = problem.state(np.array([0, 0, 0]))
-    codes, value, alone = merge(state, np.array([[1, 0, 0], [0, 1, 0]], dtype=np.int32))
+    codes, value, alone = combine(state, np.array([[1, 0, 0], [0, 1, 0]], dtype=np.int32))
     assert state.objective == 1.0
     np.testing.assert_allclose(alone, [0.5, 0.5])
     np.testing.assert_array_equal(codes, [1, 1, 0])
@@ -111,7 +111,7 @@ def test_a_bad_proposal_is_left_out_of_the_combination():
     """Tests that a third proposal that harms does not spoil the other two."""
     problem = two_halves()
     state = problem.state(np.array([0, 0, 0]))
-    codes, value, alone = merge(state, np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0]], dtype=np.int32))
+    codes, value, alone = combine(state, np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0]], dtype=np.int32))
     np.testing.assert_array_equal(codes, [1, 1, 0])
     assert value == 0.0
     assert alone[1] > 0.5
@@ -121,7 +121,7 @@ def test_the_best_codes_may_be_worse_than_the_current_ones():
     """Tests that a merge proposes a change even uphill: acceptance decides, not the merge."""
     problem = two_halves()
     state = problem.state(np.array([1, 1, 0]))
-    codes, value, _ = merge(state, np.array([[0, 1, 0], [1, 1, 0]], dtype=np.int32))
+    codes, value, _ = combine(state, np.array([[0, 1, 0], [1, 1, 0]], dtype=np.int32))
     np.testing.assert_array_equal(codes, [0, 1, 0])
     assert value == 0.5
 
@@ -132,7 +132,7 @@ def test_opposite_changes_do_not_cancel_into_a_proposal():
     ranges = {"weight_bits": 2, "weight_range": (0, 3), "bias_bits": 1, "bias_range": (0, 1)}
     problem = QLossProblem(X, [1, -1], lam=0.01, **ranges)
     state = problem.state(np.array([1, 0]))  # F = λ: both margins are 1
-    codes, value, alone = merge(state, np.array([[2, 0], [0, 0]], dtype=np.int32))
+    codes, value, alone = combine(state, np.array([[2, 0], [0, 0]], dtype=np.int32))
     np.testing.assert_allclose(alone, [0.04, 1.0])
     np.testing.assert_array_equal(codes, [2, 0])
     assert value == pytest.approx(0.04)
@@ -144,10 +144,10 @@ def test_many_proposals_are_merged_too(count):
     problem = random_problem()
     state = problem.state(random_codes(problem, seed=99))
     proposals = np.stack([random_codes(problem, seed=k) for k in range(count)])
-    codes, value, alone = merge(state, proposals)
+    codes, value, alone = combine(state, proposals)
     assert value <= alone.min() + 1e-12
     assert value == pytest.approx(recomputed(problem, codes), rel=1e-9)
-    back, value_back, _ = merge(state, proposals[::-1])
+    back, value_back, _ = combine(state, proposals[::-1])
     np.testing.assert_array_equal(back, codes)
     assert value_back == value
 
@@ -161,7 +161,7 @@ def test_merged_codes_stay_on_the_grid(kind):
     proposals = np.stack([tops, tops]).astype(np.int32)
     proposals[0, 0] -= 1
     proposals[1, 1] -= 1
-    codes, value, _ = merge(state, proposals)
+    codes, value, _ = combine(state, proposals)
     assert (codes >= 0).all()
     assert (codes <= tops).all()
     assert value == pytest.approx(recomputed(problem, codes), rel=1e-9)

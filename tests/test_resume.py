@@ -51,7 +51,7 @@ def test_a_run_in_pieces_is_the_undisturbed_run(kind, ranges, path):
     start = {"initial": "random"}
     whole = solve(random_problem(kind, 300, **ranges), 50, workers=2, **start)
     assert {record.rows for record in whole.rounds} == {50, 110}
-    assert len({record.neighbourhoods[0].kind for record in whole.rounds}) > 2
+    assert len({record.neighbourhoods[0].kind for record in whole.rounds}) > 1
     assert len({record.outcome for record in whole.rounds}) > 1
     solve(random_problem(kind, 300, **ranges), 7, checkpoint=path, workers=1, **start)
     for rounds in (7, 8, 23):
@@ -282,7 +282,7 @@ def test_the_start_is_kept(path, monkeypatch):
 
     problem = random_problem(**AUTOMATIC)
     with pytest.raises(RuntimeError, match="lights out"):
-        solve(problem, checkpoint=path, solver=die, mode="rounds")
+        solve(problem, checkpoint=path, solver=die, mode="paper")
     monkeypatch.setattr(lns.QLossProblem, "find_warm_start", die)
     found = lns.resume(path, max_rounds=0, solver=die)
     assert found.rounds == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from time import perf_counter
 
@@ -11,7 +12,7 @@ from search_cases import KINDS, random_codes, random_problem, recomputed
 
 from lns import descent, rounding
 from lns.problem import QLossProblem
-from lns.rounding import box_of, levels_of, nearest_plane, round_compensated
+from lns.rounding import box_of, levels_of, nearest_plane, round_compensated, sweep
 from lns.walk import Walker, partners
 
 VARIANTS = {
@@ -163,11 +164,11 @@ def test_curvature_may_be_that_of_a_sample(monkeypatch):
     assert recomputed(problem, round_compensated(problem, w, b)) <= nearest(problem, w, b) + 1e-12
 
 
-def sweep(problem, levels, expired=lambda: False):
+def swept(problem, levels, deadline=math.inf):
     """Where sweeps over the weights, in their order, lead from these levels."""
     codes = np.rint(levels).astype(np.int32)
     walker = Walker(problem, *partners(problem, problem.state(codes).margins))
-    return walker.sweep(problem, levels, np.arange(len(levels)), expired)
+    return sweep(walker, problem, levels, np.arange(len(levels)), deadline)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -176,17 +177,17 @@ def test_sweeps_from_the_grid_never_rise(kind, seed):
     """Tests that they end lower, on the grid, where no single level helps much."""
     problem = random_problem(kind, weight_bits=3)
     codes = random_codes(problem, seed)
-    found = sweep(problem, codes.astype(float))
+    found = swept(problem, codes.astype(float))
     assert ((found >= 0) & (found <= problem.tops)).all()
     assert recomputed(problem, found) < recomputed(problem, codes)
-    np.testing.assert_array_equal(sweep(problem, codes.astype(float), lambda: True), codes)
+    np.testing.assert_array_equal(swept(problem, codes.astype(float), 0.0), codes)
 
 
 def test_the_first_sweep_takes_a_level_beside():
     """Tests that weights between two levels go to one of these, if there is no time for more."""
     problem = random_problem(weight_bits=3)
     levels = levels_of(problem, *problem.warm_start)
-    found = sweep(problem, levels, lambda: True)
+    found = swept(problem, levels, 0.0)
     assert (np.abs(found - levels) < 1.0).all()
 
 

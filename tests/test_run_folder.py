@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from run_cases import SHORT, events, mail
+from run_cases import FLIPS, SHORT, events, mail
 
 import lns
 from lns.commands import training
@@ -89,7 +89,7 @@ def test_a_file_keeps_its_names_classes_and_place(mail_run):
 
 def test_the_folder_changes_nothing_of_the_run(finished_run, run):
     """Tests that the same command without --out gives the same solution."""
-    values = json.loads(run("train", *SHORT, "--noise", "0.2", "--q", "-1,0", "--json")[1])
+    values = json.loads(run("train", *SHORT, *FLIPS, "--json")[1])
     end = events(finished_run)[-1]
     assert {key: end[key] for key in values if key not in ("wall_time", "peak_memory_mb")} == {
         key: values[key] for key in values if key not in ("wall_time", "peak_memory_mb")

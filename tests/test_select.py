@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from search_cases import random_codes, random_problem
 
 from lns.errors import InvalidInput
-from lns.select import KINDS, NOTHING, Selector, View, Wheel, connected_weights
+from lns.rounds import question
+from lns.select import KINDS, NOTHING, Selector, View, Wheel
 
+SUB_QUBOS = ("window", "hop", "fusion", "stored")
 N = 30  # codes, the last of which is that of the bias
 TOPS = np.append(np.full(N - 1, 15), 255).astype(np.int32)
 BITS = np.append(np.full(N - 1, 4), 8)
 
 
-def make_view(others=(), seed=0):
-    """A view of made-up partners; other solutions are given by their codes."""
-    rng = np.random.default_rng(seed)
-    partner = np.array([rng.permutation(np.delete(np.arange(N), i))[:3] for i in range(N)])
-    codes = rng.integers(0, 16, N).astype(np.int32)
-    return View(codes, TOPS, partner, [other.astype(float) for other in others], list(others))
+def make_view(others=(), seed=0, effect=None):
+    """A view of weights that matter alike unless told otherwise; other solutions are given by their codes."""
+    codes = np.random.default_rng(seed).integers(0, 16, N).astype(np.int32)
+    effect = np.ones(N) if effect is None else np.asarray(effect, dtype=float)
+    return View(codes, TOPS, effect, [other.astype(float) for other in others], list(others))
 
 
 def make_selector(**changes):
@@ -100,48 +102,94 @@ def test_rates_stay_between_the_rewards(rewards):
 # ---- weights ----
 
 
-@settings(deadline=None)
-@given(bits=st.integers(1, 200), seed=st.integers(0, 1000), known=st.booleans())
-def test_connected_weights_are_different_and_fit(bits, seed, known):
-    """Tests that each is chosen once, that the room is kept unless one weight needs more, and never none."""
-    view = make_view(seed=seed)
-    if not known:
-        view = View(view.codes, TOPS, np.empty((N, 0), dtype=np.intp), [], [])
-    chosen = connected_weights(view, BITS, bits, np.random.default_rng(seed))
-    assert 1 <= len(chosen) == len(np.unique(chosen))
-    assert ((chosen >= 0) & (chosen < N)).all()
-    assert BITS[chosen].sum() <= bits or len(chosen) == 1
+def sets_of_weights(kind, view=None, rounds=400, **options):
+    """The weights of many rounds of one kind."""
+    selector = make_selector(kinds=(kind,), **options)
+    found = draws(selector, make_view() if view is None else view, rounds, count=1)
+    return [choices[0].weights for choices in found]
 
 
-def test_all_weights_are_taken_where_there_is_room():
-    """Tests the whole problem as one neighbourhood."""
-    chosen = connected_weights(make_view(), BITS, int(BITS.sum()), np.random.default_rng(0))
-    assert sorted(chosen) == list(range(N))
+@pytest.mark.parametrize("kind", SUB_QUBOS)
+@pytest.mark.parametrize("bits", [1, 2, 5, 20, 200])
+def test_weights_are_different_and_fit(kind, bits):
+    """Tests that each is chosen once, that there are no more than there is room for, and never none."""
+    view = make_view([make_view(seed=9).codes])
+    for weights in sets_of_weights(kind, view, 50, max_bits=bits):
+        assert 1 <= len(weights) <= bits
+        assert (np.diff(weights) > 0).all()
+        assert weights[0] >= 0
+        assert weights[-1] < N
 
 
-def test_weights_are_connected_along_partners():
-    """Tests a chain 0 - 1 - 2 - ... in which each weight knows its neighbours."""
-    partner = np.array(
-        [[max(i - 1, 0) if i else 1, min(i + 1, N - 1) if i < N - 1 else N - 2] for i in range(N)]
-    )
-    view = View(np.zeros(N, dtype=np.int32), TOPS, partner, [], [])
-    for seed in range(20):
-        chosen = np.sort(connected_weights(view, np.ones(N, dtype=int), 6, np.random.default_rng(seed)))
-        assert chosen[-1] - chosen[0] == 5
+@pytest.mark.parametrize("kind", ["window", "stored"])
+def test_every_weight_is_chosen_sometimes(kind):
+    """Tests small neighbourhoods."""
+    assert {int(k) for weights in sets_of_weights(kind, max_bits=12) for k in weights} == set(range(N))
 
 
-def test_a_group_of_islands_is_filled_up():
-    """Tests that weights without further partners do not leave room unused."""
-    view = View(np.zeros(N, dtype=np.int32), TOPS, np.array([[i ^ 1] for i in range(N)]), [], [])
-    chosen = connected_weights(view, np.ones(N, dtype=int), 7, np.random.default_rng(0))
-    assert len(np.unique(chosen)) == 7
+def test_windows_have_few_weights_as_often_as_many():
+    """Tests sizes from two weights to all, in the middle on a scale of factors, not of differences."""
+    sizes = np.array([len(weights) for weights in sets_of_weights("window", rounds=2000, max_bits=N)])
+    assert (sizes.min(), sizes.max()) == (2, N)
+    assert np.mean(sizes < np.sqrt(2 * (N + 1))) == pytest.approx(0.5, abs=0.05)
 
 
-def test_every_weight_is_chosen_sometimes():
-    """Tests that the first weight is drawn from all."""
-    rng, view = np.random.default_rng(0), make_view()
-    seen = {int(i) for _ in range(300) for i in connected_weights(view, BITS, 12, rng)}
-    assert seen == set(range(N))
+def test_windows_prefer_weights_that_matter():
+    """Tests single weights, drawn in proportion to what a level of each does."""
+    effect = np.zeros(N)
+    effect[[3, 17, 29]] = 1.0, 3.0, 6.0
+    drawn = np.concatenate(sets_of_weights("window", make_view(effect=effect), 2000, max_bits=1))
+    shares = [np.mean(drawn == k) for k in (3, 17, 29)]
+    np.testing.assert_allclose(shares, [0.1, 0.3, 0.6], atol=0.05)
+
+
+def test_weights_that_do_nothing_are_left_out():
+    """Tests that there are no more weights than matter, however many there is room for."""
+    effect = np.where(np.arange(N) < 4, 1.0, 0.0)
+    found = sets_of_weights("window", make_view(effect=effect), max_bits=N)
+    assert max(len(weights) for weights in found) == 4
+    assert all(weights[-1] < 4 for weights in found)
+
+
+@pytest.mark.parametrize("bits", [5, N])
+def test_a_hop_throws_a_few_weights_and_frees_others(bits):
+    """Tests that a tenth is thrown at most, any of them, and that others get bits as far as there is room."""
+    (found,) = zip(*draws(make_selector(kinds=("hop",), max_bits=bits), make_view(), 300, 1), strict=True)
+    assert {len(choice.thrown) for choice in found} == {1, 2, 3}
+    assert {int(k) for choice in found for k in choice.thrown} == set(range(N))
+    for choice in found:
+        assert not np.intersect1d(choice.thrown, choice.weights).size
+        assert len(choice.weights) == min(bits, N - len(choice.thrown))
+
+
+def test_only_hops_throw_weights():
+    """Tests all other kinds."""
+    view = make_view([make_view(seed=9).codes])
+    for choices in draws(make_selector(kinds=(*KINDS, "stored")), view):
+        for choice in choices:
+            assert (len(choice.thrown) > 0) == (choice.kind == "hop")
+
+
+@pytest.mark.parametrize("bits", [3, 4, 11, 20, BITS.sum()])
+def test_stored_bits_are_those_of_whole_weights(bits):
+    """Tests that as many weights are taken as fit, at least one, and all of them where there is room."""
+    for weights in sets_of_weights("stored", rounds=50, max_bits=bits):
+        used = BITS[weights].sum()
+        assert used <= bits or len(weights) == 1
+        assert used > bits - 8 or len(weights) == N
+
+
+@pytest.mark.parametrize("kind", SUB_QUBOS)
+@pytest.mark.parametrize("bits", [1, 3, 7, 100])
+def test_no_question_has_more_bits_than_there_is_room_for(kind, bits):
+    """Tests the sub-QUBOs that choices lead to."""
+    problem = random_problem()
+    codes, others = random_codes(problem, 1), [random_codes(problem, 2)]
+    points = [problem.point(other) for other in others]
+    view = View(codes, problem.tops, problem.effects(), points, others)
+    for (choice,) in draws(make_selector(kinds=(kind,), max_bits=bits), view, 20, 1):
+        sub = question(problem, codes, choice, np.random.default_rng(0)).sub
+        assert 1 <= sub.num_weight_bits <= bits
 
 
 # ---- the selector ----
@@ -180,8 +228,7 @@ def test_every_round_frees_a_weight():
     """Tests all kinds but walks at the smallest sizes."""
     view = make_view([make_view(seed=9).codes])
     for bits in (1, 2, 3, 20):
-        kinds = tuple(kind for kind in KINDS if kind != "walk")
-        for choices in draws(make_selector(kinds=(*kinds, "stored"), max_bits=bits), view, 60):
+        for choices in draws(make_selector(kinds=SUB_QUBOS, max_bits=bits), view, 60):
             assert all(len(choice.weights) >= 1 for choice in choices)
             assert all(choice.max_bits == bits for choice in choices)
 
@@ -206,7 +253,7 @@ def test_fusion_takes_weights_in_which_another_solution_differs():
     view = make_view()
     other = view.codes.copy()
     other[[3, 8, 20]] += 1
-    view = View(view.codes, TOPS, view.partner, [view.codes * 1.0, other * 1.0], [view.codes.copy(), other])
+    view = make_view([view.codes.copy(), other])
     fused = [c for choices in draws(make_selector(), view) for c in choices if c.kind == "fusion"]
     assert fused
     for choice in fused:
@@ -220,7 +267,7 @@ def test_fusion_without_another_solution_falls_back(same, kinds):
     """Tests no elites, and one that is the current solution; fusion among other kinds, and as the first."""
     view = make_view()
     if same:
-        view = View(view.codes, TOPS, view.partner, [view.codes * 1.0], [view.codes.copy()])
+        view = make_view([view.codes.copy()])
     drawn = {choices[0].kind for choices in draws(make_selector(kinds=kinds), view)}
     assert drawn == set(kinds) - {"fusion"}
 
@@ -252,7 +299,7 @@ def test_what_was_learnt_can_be_saved_and_restored():
     second.restore(saved)
     assert second.state() == saved
     again = [
-        [(c.kind, c.heat, c.width, c.weights.tolist()) for c in choices]
+        [(c.kind, c.heat, c.thrown.tolist(), c.weights.tolist()) for c in choices]
         for selector in (first, second)
         for choices in draws(selector, view, 10, seed=1)
     ]

@@ -343,6 +343,39 @@ def test_rounds_alone_have_no_walks(ranges):
         assert all(one.num_variables > 0 for record in result.rounds for one in record.neighbourhoods)
 
 
+@pytest.mark.parametrize(
+    ("ranges", "windows"), [({}, True), ({"bias_range": "auto"}, True), ({"weight_range": "auto"}, False)]
+)
+@pytest.mark.parametrize("mode", ["default", "rounds"])
+def test_windows_are_for_given_levels(mode, ranges, windows):
+    """Tests that levels laid around a minimum have none: its weights have nowhere else to go."""
+    result = lns.solve(random_problem(**ranges), max_rounds=10, mode=mode, params=SHORT)
+    assert ("window" in kinds_of(result)) == windows
+
+
+@pytest.mark.parametrize(("mode", "hops"), [("default", False), ("rounds", True)])
+def test_where_levels_follow_hops_stand_in_for_walks(mode, hops):
+    """Tests that there are either walks or hops on automatic levels."""
+    found = kinds_of(lns.solve(random_problem(**AUTOMATIC), max_rounds=10, mode=mode, params=SHORT))
+    assert ("hop" in found, "walk" in found) == (hops, not hops)
+
+
+@pytest.mark.parametrize("kind", ["window", "hop", "walk"])
+def test_one_kind_alone_can_be_asked_for_on_any_levels(kind):
+    """Tests runs that would be left without a kind."""
+    params = EngineParams(kinds=(kind,), walk_moves=50)
+    assert kinds_of(lns.solve(random_problem(**AUTOMATIC), max_rounds=3, params=params)) == {kind}
+
+
+@pytest.mark.parametrize(("mode", "stays"), [("default", False), ("rounds", False), ("paper", True)])
+def test_only_the_paper_s_rounds_stay_on_the_levels_they_begin_with(mode, stays):
+    """Tests automatic levels, which all else may leave for better ones."""
+    problem = random_problem(weight_bits=2, **AUTOMATIC)
+    result = lns.solve(problem, max_rounds=12, mode=mode, params=SHORT, initial="random")
+    assert result.objective < result.start_objective
+    assert np.array_equal(result.grids[0].hi, problem.weight_grid.hi) == stays
+
+
 def test_a_run_has_everything_unless_told_otherwise():
     """Tests that walks and sub-QUBOs both occur, and that walks alone can be asked for."""
     result = lns.solve(random_problem(), max_rounds=30, params=SHORT)

@@ -8,6 +8,7 @@ import slow_reference as slow
 from hybrid.utils import bqm_induced_by
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search_cases import margins_at
 
 from lns import neighbourhood as nb
 from lns import subproblem
@@ -30,15 +31,20 @@ def restrictions(draw):
     return problem, codes, np.array(targets), np.array(chosen), np.array(batch, dtype=int)
 
 
-def restrict(problem, codes, targets, chosen, batch):
+def sub_at(problem, levels, space, background, batch=()):
+    """The sub-QUBO of a neighbourhood around some levels; `background` makes its model from the margins."""
+    margins = margins_at(problem, levels)
+    return subproblem.build(problem, levels, margins, space, np.array(batch, dtype=int), background(margins))
+
+
+def restrict(problem, codes, targets, chosen, batch, levels=None):
     """The sub-QUBO of stored bits with pinned targets, its variables in the full model, the full sample."""
-    state = State(problem, codes)
-    sub = subproblem.build(
+    sub = sub_at(
         problem,
-        state,
-        nb.stored_bits(state.codes, chosen),
+        codes if levels is None else levels,
+        nb.stored_bits(codes, chosen),
+        lambda m: subproblem.pinned(problem, m, targets),
         batch,
-        subproblem.pinned(problem, state.margins, targets),
     )
     weight_labels = [("b", k) if i == problem.num_features else ("w", i, k) for i, k in chosen.tolist()]
     variables = weight_labels + [("t", s, k) for s in batch.tolist() for k in range(problem.target_bits)]
@@ -74,6 +80,18 @@ def test_sub_energies_are_full_energies(case, random):
         bits = [random.randint(0, 1) for _ in variables]
         completed = {**sample, **dict(zip(variables, bits, strict=True))}
         assert sub.energies(np.array([bits]))[0] == pytest.approx(bqm.energy(completed), rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(restrictions(), st.integers(0, 100))
+def test_pinned_targets_make_the_same_sub_qubo_from_anywhere(case, seed):
+    """Tests that it does not matter around which levels of its weights an exact quadratic is known."""
+    problem, codes, _, chosen, _ = case
+    levels, moved = codes.astype(float), np.unique(chosen[:, 0])
+    levels[moved] = np.random.default_rng(seed).uniform(0, problem.tops[moved])
+    here, there = restrict(*case)[0], restrict(*case, levels)[0]
+    bits = np.random.default_rng(seed).integers(0, 2, (20, here.num_variables))
+    np.testing.assert_allclose(there.energies(bits), here.energies(bits), rtol=1e-9, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=30)
@@ -114,29 +132,25 @@ def steady(layout):
     return problem, State(problem, np.array([10, 5, 5, 5, 8]))  # the first weight is 1
 
 
-def test_windows_are_exact_when_no_case_changes(steady):
-    """Tests that curvature of width 0 gives the true objective of every answer of a window."""
+@pytest.mark.parametrize("place", [[10, 5, 5, 5, 8], [10, 5.25, 4.5, 5, 8.75], [10, 3.5, 7, 5, 12.125]])
+def test_windows_are_exact_when_no_case_changes(steady, place):
+    """Tests that curvature of width 0 gives the true objective of every answer around any place."""
     problem, state = steady
-    space = nb.window(state.codes, problem.tops, np.array([1, 2, 4]), 2, np.array([-1, -2, 0]))
-    background = subproblem.curvature(problem, state.margins)
-    sub = subproblem.build(problem, state, space, np.array([], dtype=int), background)
-    bits = slow.all_bits(space.num_bits)
-    np.testing.assert_allclose(
-        sub.energies(bits), state.evaluate(space.codes(state.codes, bits, problem.tops))
-    )
-
-
-def test_fusion_is_exact_when_no_case_changes(steady):
-    """Tests the same for one bit per proposal, with proposals that overlap."""
-    problem, state = steady
-    changes = np.array([[0, 1, 0, 2, 0], [0, -1, 3, 0, 1], [0, 0, 0, -1, 2]])
-    space = nb.fusion(state.codes, (state.codes + changes).astype(np.int32))
-    background = subproblem.curvature(problem, state.margins)
-    sub = subproblem.build(problem, state, space, np.array([], dtype=int), background)
+    levels = np.array(place, dtype=float)
+    space = nb.window(state.codes, levels, problem.tops, np.array([1, 2, 4]))
+    sub = sub_at(problem, levels, space, lambda m: subproblem.curvature(problem, m))
     bits = slow.all_bits(3)
-    np.testing.assert_allclose(
-        sub.energies(bits), state.evaluate(space.codes(state.codes, bits, problem.tops))
-    )
+    np.testing.assert_allclose(sub.energies(bits), state.evaluate(space.codes(state.codes, bits)))
+
+
+def test_merges_are_exact_when_no_case_changes(steady):
+    """Tests the same for one bit between the levels of two solutions."""
+    problem, state = steady
+    other = state.codes + np.array([0, -4, 3, 0, -6], dtype=np.int32)
+    space = nb.towards(state.codes, other, np.array([1, 2, 4]))
+    sub = sub_at(problem, state.codes, space, lambda m: subproblem.curvature(problem, m))
+    bits = slow.all_bits(3)
+    np.testing.assert_allclose(sub.energies(bits), state.evaluate(space.codes(state.codes, bits)))
 
 
 @pytest.fixture
@@ -159,17 +173,15 @@ def least_over_targets(sub, weight_bits, target_bits):
     return sub.energies(bits[None, :])[0]
 
 
-def test_with_all_examples_in_the_batch_the_sub_qubo_is_the_objective(even):
+@pytest.mark.parametrize("place", [[1, 2, 0], [1.5, 2.75, 0.25]])
+def test_with_all_examples_in_the_batch_the_sub_qubo_is_the_objective(even, place):
     """Tests that exact targets for all examples give the true objective, if their levels fit."""
-    state = State(even, np.array([1, 2, 0]))
-    space = nb.window(state.codes, even.tops, np.arange(3), 1, np.zeros(3, dtype=int))
-    background = subproblem.curvature(even, state.margins, width=0.3)
-    sub = subproblem.build(even, state, space, np.arange(3), background)
+    state, levels = State(even, np.array([1, 2, 0])), np.array(place, dtype=float)
+    space = nb.window(state.codes, levels, even.tops, np.arange(3))
+    sub = sub_at(even, levels, space, lambda m: subproblem.curvature(even, m, width=0.3), range(3))
     answers = slow.all_bits(space.num_bits)
     least = [least_over_targets(sub, bits, 4) for bits in answers]
-    np.testing.assert_allclose(
-        least, state.evaluate(space.codes(state.codes, answers, even.tops)), atol=1e-12
-    )
+    np.testing.assert_allclose(least, state.evaluate(space.codes(state.codes, answers)), atol=1e-12)
 
 
 @settings(deadline=None, max_examples=30)
@@ -177,26 +189,27 @@ def test_with_all_examples_in_the_batch_the_sub_qubo_is_the_objective(even):
 def test_with_all_examples_in_the_batch_no_answer_is_below_the_objective(case):
     """Tests that targets on a grid only ever add to the objective."""
     problem, codes = case
-    state = State(problem, codes)
-    space = nb.stored_bits(state.codes, np.array([[0, 0], [problem.num_features, 0]]))
-    background = subproblem.curvature(problem, state.margins)
-    sub = subproblem.build(problem, state, space, np.arange(problem.num_examples), background)
+    space = nb.stored_bits(codes, np.array([[0, 0], [problem.num_features, 0]]))
+    every = range(problem.num_examples)
+    sub = sub_at(problem, codes, space, lambda m: subproblem.curvature(problem, m), every)
     answers = slow.all_bits(2)
     least = [least_over_targets(sub, bits, problem.target_bits) for bits in answers]
-    assert (least >= state.evaluate(space.codes(state.codes, answers, problem.tops)) - 1e-9).all()
+    assert (least >= State(problem, codes).evaluate(space.codes(codes, answers)) - 1e-9).all()
 
 
 def test_the_batch_is_exact_beside_a_background(steady):
     """Tests that batch and background add up: an example in the batch only has its target freed."""
     problem, state = steady
-    space = nb.window(state.codes, problem.tops, np.array([1, 2]), 1, np.zeros(2, dtype=int))
-    background = subproblem.pinned(problem, state.margins)
-    batch = np.array([3, 17, 25])
-    alone = subproblem.build(problem, state, space, np.array([], dtype=int), background)
-    mixed = subproblem.build(problem, state, space, batch, background)
-    best = unpack_bits(problem.best_target_codes(state.margins)[batch], problem.target_bits).ravel()
+    levels = state.codes + np.array([0, 0.5, -0.25, 0, 0])
+    space = nb.window(state.codes, levels, problem.tops, np.array([1, 2]))
+    batch = [3, 17, 25]
+    alone, mixed = (
+        sub_at(problem, levels, space, lambda m: subproblem.pinned(problem, m), rows) for rows in ([], batch)
+    )
+    best = problem.best_target_codes(margins_at(problem, levels))[batch]
+    targets = unpack_bits(best, problem.target_bits).ravel()
     bits = slow.all_bits(space.num_bits)
-    completed = np.column_stack([bits, np.tile(best, (len(bits), 1))])
+    completed = np.column_stack([bits, np.tile(targets, (len(bits), 1))])
     np.testing.assert_allclose(mixed.energies(completed), alone.energies(bits))
 
 

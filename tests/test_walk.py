@@ -38,9 +38,9 @@ def kept_margins(walker, state):
     return (walker.root * (1 - state.margins)).astype(np.float32)
 
 
-@pytest.fixture(params=[*KINDS, "binary"])
+@pytest.fixture(params=KINDS)
 def kind(request):
-    """Dense columns, sparse ones, both, or such with entries all alike."""
+    """Dense columns, sparse ones, or both."""
     return request.param
 
 
@@ -68,14 +68,6 @@ def test_changes_of_loss_agree_with_exact_gains(problem):
                 assert change + penalty[i] * d * (2 * w[i] + d) == pytest.approx(exact, abs=2e-6)
 
 
-def test_the_copy_has_the_whole_loss(problem):
-    """Tests the sum of losses against the problem."""
-    state = problem.state(random_codes(problem))
-    walker = ready(problem)
-    total = walk.total_loss(kept_margins(walker, state), walker.top) / problem.num_examples
-    assert total == pytest.approx(state.loss, rel=1e-5)
-
-
 def test_a_place_has_margins_and_objective(problem):
     """Tests that the columns hold the data, with labels and sample weights folded in."""
     state = problem.state(random_codes(problem))
@@ -100,29 +92,7 @@ def test_dense_and_sparse_columns_both_occur():
     assert (columns.slot >= 0).any()
     assert (columns.slot < 0).any()
     assert columns.slot[-1] >= 0  # the bias
-    assert columns.cuts[-1, -1] == len(columns.indices) == len(columns.values)
-
-
-@pytest.mark.parametrize(
-    ("options", "kinds"),
-    [
-        ({}, 2),
-        ({"q": {-1: -1.5, 1: 0.0}}, 2),
-        ({"sample_weight": np.where(np.arange(120) % 2, 1.0, 2.0)}, 4),
-        ({"sample_weight": np.linspace(0.2, 3, 120)}, None),
-    ],
-)
-def test_entries_that_are_alike(options, kinds):
-    """Tests that few kinds of examples make for columns without values, and that many do not."""
-    columns = ready(random_problem("binary", **options)).columns
-    thin = (columns.slot < 0) & (columns.alike != 0)
-    if kinds is None:
-        assert not thin.any()
-    else:
-        assert columns.kinds.shape[1] == kinds
-        assert thin.sum() >= 2
-        np.testing.assert_array_less(columns.cuts[thin, 0], columns.cuts[thin, -1])
-    assert not ready(random_problem("sparse", **options)).columns.alike.any()
+    assert columns.ends.max() == len(columns.indices) == len(columns.values)
 
 
 def test_layout_of_the_data_does_not_matter():
@@ -206,25 +176,21 @@ def test_the_same_seed_gives_the_same_walk(kind):
 class Segment(NamedTuple):
     before: np.ndarray
     after: np.ndarray
-    found: np.ndarray
-    low: float
-    end: float
     hot: float
     cold: float
 
 
 @pytest.fixture
 def spy(monkeypatch):
-    """The segments of walks: what each believed to change and what it did, and its ends of temperature."""
+    """The segments of walks: where each began and ended, and its ends of temperature."""
     segments = []
     compiled = walk.anneal
 
     def watched(*arguments):
         codes, hot, cold = arguments[4], *arguments[14:16]
         before = codes.copy()
-        found, low, end = compiled(*arguments)
-        segments.append(Segment(before, codes.copy(), found, low, end, hot, cold))
-        return found, low, end
+        compiled(*arguments)
+        segments.append(Segment(before, codes.copy(), hot, cold))
 
     monkeypatch.setattr(walk, "anneal", watched)
     return segments
@@ -237,29 +203,16 @@ def short_segments(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_segments")
-@pytest.mark.parametrize("count", [1, 60])
-def test_segments_know_what_they_do(kind, count, spy, monkeypatch):
-    """Tests the changes of the objective that a hot walk believes in."""
-    monkeypatch.setattr(walk, "SEGMENTS", count)
-    problem = random_problem(kind, rows=300)
-    walk_from(problem, random_codes(problem), 1.0, 0.5, 3_000, 0)  # nearly every move is accepted
-    assert len(spy) == 1 if count == 1 else len(spy) > 5
-    for one in spy:
-        start = recomputed(problem, one.before)
-        assert start + one.end == pytest.approx(recomputed(problem, one.after), abs=3e-6)
-        assert start + one.low == pytest.approx(recomputed(problem, one.found), abs=3e-6)
-
-
-@pytest.mark.usefixtures("short_segments")
 def test_segments_follow_each_other(spy):
-    """Tests that each begins where the one before ended, and that temperatures go from hot to cold."""
+    """Tests that each begins where the one before ended, colder, and that the last one is frozen."""
     problem = random_problem()
     walk_from(problem, random_codes(problem), 0.1, 1e-3, 3_000, 0)
     assert spy[0].hot == 0.1
     for one, after in itertools.pairwise(spy):
         np.testing.assert_array_equal(after.before, one.after)
         assert one.hot > one.cold >= after.hot
-    assert spy[-1].cold == pytest.approx(1e-3, rel=0.3)
+    assert spy[-2].cold == pytest.approx(1e-3, rel=0.3)
+    assert spy[-1].hot == spy[-1].cold == walk.FROZEN * 1e-3
 
 
 @pytest.mark.usefixtures("short_segments")
@@ -297,7 +250,7 @@ def test_a_machine_that_stalls_for_a_moment_changes_nothing(kind):
 
 
 @pytest.mark.usefixtures("short_segments")
-@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize("count", [3, 60])
 def test_small_problems_are_walked_to_the_optimum(kind, count, monkeypatch):
     """Tests that cutting a walk into segments loses neither its cooling nor its best point."""
     monkeypatch.setattr(walk, "SEGMENTS", count)

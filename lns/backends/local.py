@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
-from lns.rounds import Part, Proposal, Task, Turns, propose, time_until
+from lns.clock import Turns, time_until
+from lns.rounds import Part, Proposal, Task, propose
 from lns.solvers import Solver
 
 

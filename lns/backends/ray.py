@@ -24,8 +24,9 @@ from ray.exceptions import ObjectLostError, ObjectStoreFullError, OutOfDiskError
 from lns.backends.cluster import Cluster, ClusterLost
 from lns.backends.local import LocalBackend
 from lns.backends.ray_worker import Parcel, run_task
+from lns.clock import Turns, time_until
 from lns.errors import ClusterWarning, InvalidInput
-from lns.rounds import Part, Proposal, Task, Turns, propose, time_until, work_of
+from lns.rounds import Part, Proposal, Task, propose, work_of
 from lns.solvers import Solver
 
 ATTEMPTS = 4  # on the cluster; after that this process runs the task itself

@@ -15,7 +15,8 @@ import ray
 from threadpoolctl import threadpool_limits
 
 from lns import matrix
-from lns.rounds import Part, propose, time_until
+from lns.clock import time_until
+from lns.rounds import Part, propose
 from lns.solvers import Solver
 
 _count = itertools.count()

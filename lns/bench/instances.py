@@ -104,9 +104,10 @@ def small_integers(data_dir: str | None) -> QLossProblem:
 
 REGIMES: dict[str, Callable[[str | None], QLossProblem]] = {
     "many rows": many_rows,
-    "coupled, 1 bit": coupled,
+    "coupled, 1 bit": lambda data_dir: coupled(data_dir, rows=2000),
+    "coupled, 1 bit, more rows": coupled,
     "coupled, 2 bits": lambda data_dir: coupled(data_dir, 300, 3000, 2),
     "small integers": small_integers,
-    "no walk: long-servedio": Instance("long-servedio", 0.4, 2).make,
-    "no walk: mease-wyner": Instance("mease-wyner", 0.4, 4).make,
+    "no walk: long-servedio": Instance("long-servedio", 0.4, 4).make,
+    "no walk: mease-wyner": Instance("mease-wyner", 0.2, 4).make,
 }

@@ -20,7 +20,7 @@ from lns.paper.units import Unit
 # Folders and modules whose code can change a result; the others only move or show it. What readers of data
 # give is in the fingerprint of the data.
 OF_ALL = (
-    "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "descent.py",
+    "clock.py", "cross_fit.py", "datasets/checks.py", "datasets/noise.py", "datasets/split.py", "descent.py",
     "flip_rates.py", "grid.py", "kernels.py", "matrix.py", "neighbourhood.py", "paper/folds.py",
     "paper/scores.py", "paper/units.py", "problem.py", "quick_fit.py", "rounding.py",
     "start.py", "state.py", "subproblem.py", "walk.py",
