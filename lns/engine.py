@@ -42,8 +42,8 @@ class EngineParams:
         Temperatures at which walks begin, taken in turn, in units of an average example's loss.
     walk_share, walk_moves
         A walk may take this share of the time limit, as far as the size of the data tells, and at most so
-        many moves per weight. (An estimate of the work, not of this machine's speed: the same arguments give
-        the same search.)
+        many moves per weight; the first ones are shorter. (An estimate of the work, not of this machine's
+        speed: the same arguments give the same search.)
     elites
         Solutions remembered, for fusion.
     sample_rows, most_rows
@@ -219,9 +219,9 @@ def moves_of(part: Part, choice: Choice, params: EngineParams, time_limit: float
     if choice.kind != "walk":
         return 0
     most = params.walk_moves * len(part.point[0])
-    if time_limit is None:
-        return most
-    return max(1, min(20 * most, int(1e9 * params.walk_share * time_limit / part.walker.move_work)))
+    if time_limit is not None:
+        most = min(20 * most, int(1e9 * params.walk_share * time_limit / part.walker.move_work))
+    return max(1, int(choice.length * most))
 
 
 def child(seed: int, round: int, k: int) -> np.random.SeedSequence:

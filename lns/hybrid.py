@@ -141,17 +141,18 @@ class QLossDecomposer(traits.ProblemDecomposer, traits.SISO, hybrid.Runnable):
     """From where the search stands to the sub-QUBO of a neighbourhood.
 
     Neighbourhoods are drawn as in `lns.solve`, by what has paid so far; what is given here is fixed instead.
-    The subsamples become the bits as they stand: a start for samplers, and no reads of an earlier subproblem
-    are left that could be taken for reads of this one.
+    The subsamples become the bits nearest to the current solution: a start for samplers, and no reads of an
+    earlier subproblem are left that could be taken for reads of this one.
 
     Parameters
     ----------
     max_bits, examples
         Largest number of weight bits, and of examples with target bits.
     kind
-        What the bits stand for: ``"window"``, neighbouring levels of some weights; ``"fusion"``, one bit for
-        each weight, its level here or that in another of the state's samples (a window if there is none);
-        ``"stored"``, the bits of the paper. By default windows and fusions, by what has paid so far.
+        What the bits stand for: ``"window"``, the levels below and above the place where each of some weights
+        is best, ``"hop"``, the same after others were thrown to random levels, ``"fusion"``, one bit for each
+        weight, its level here or that in another of the state's samples (a window if there is none);
+        ``"stored"``, the bits of the paper. By default all but the last, by what has paid so far.
     background
         How examples without target bits enter: ``"curvature"`` or ``"pinned"`` (held where they are).
     seed

@@ -87,8 +87,9 @@ class Choice:
         ``"curvature"`` or ``"pinned"``.
     examples
         How many examples get target bits, at most.
-    heat
-        Temperature at which a walk begins, in units of an average example's loss.
+    heat, length
+        Temperature at which a walk begins, in units of an average example's loss, and its share of the moves
+        of the longest walks.
     thrown
         Weights that a hop throws.
     other
@@ -102,6 +103,7 @@ class Choice:
     background: str = "curvature"
     examples: int = 0
     heat: float = 0.0
+    length: float = 1.0
     thrown: NDArray[np.intp] = field(default_factory=lambda: NO_WEIGHTS)
     other: NDArray[np.float64] | None = None
     max_bits: int = 64

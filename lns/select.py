@@ -13,6 +13,7 @@ from lns.rounds import HOP_THROWN, NO_WEIGHTS, Choice
 
 KINDS = ("window", "walk", "hop", "fusion")  # those of the engine; "stored" is that of the paper
 NOTHING = 1e-13  # of the objective, per unit of work (a nanosecond): what brings less brings nothing
+FIRST_WALKS = 1 / 32  # of the length of later ones; every second walk is twice as long
 MEMORY = 0.7  # of what a kind has brought, from one of its rounds to the next
 
 
@@ -90,8 +91,9 @@ class Selector:
 
     def _choice(self, kind: str, view: View, rng: np.random.Generator) -> Choice:
         if kind == "walk":
+            heat, length = self.heats[self.walks % len(self.heats)], FIRST_WALKS * 2.0 ** (self.walks // 2)
             self.walks += 1
-            return Choice(kind, NO_WEIGHTS, heat=self.heats[(self.walks - 1) % len(self.heats)])
+            return Choice(kind, NO_WEIGHTS, heat=heat, length=min(1.0, length))
         n, other, thrown = len(view.codes), None, NO_WEIGHTS
         if kind == "fusion":
             differ = self._differ(view)
@@ -103,14 +105,14 @@ class Selector:
             fit = int((np.cumsum(depth[order]) <= self.max_bits).sum())
             weights = order[: max(1, fit)]
         else:  # few weights as often as many
-            count = int(np.exp(rng.uniform(np.log(min(2, n)), np.log(n + 1))))
-            share = view.effect.copy()
+            count, share = int(np.exp(rng.uniform(np.log(min(2, n)), np.log(n + 1)))), view.effect.copy()
             if kind == "hop":
-                count = n
-                thrown = rng.choice(n, rng.integers(1, int(max(1, HOP_THROWN * n)) + 1), replace=False)
+                matter = rng.permutation(np.flatnonzero(share))
+                most = min(max(1, int(HOP_THROWN * n)), len(matter) - 1)  # one at least has to settle
+                count, thrown = n, matter[: rng.integers(min(1, most), most + 1)]
                 share[thrown] = 0.0
             count = min(count, self.max_bits, int(np.count_nonzero(share)))
-            weights = rng.choice(n, count, replace=False, p=share / max(share.sum(), 1e-300))
+            weights = rng.choice(n, count, replace=False, p=share / share.sum())
         return Choice(
             kind, np.sort(weights), self.background, self.max_examples, thrown=thrown, other=other,
             max_bits=self.max_bits,

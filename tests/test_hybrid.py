@@ -27,7 +27,7 @@ import lns
 from lns.accept import Outcome
 from lns.collapsed import CollapsedModel
 from lns.errors import InvalidInput
-from lns.hybrid import QLossStart, OneBlasThread
+from lns.hybrid import OneBlasThread, QLossStart
 
 
 @pytest.fixture

@@ -314,3 +314,12 @@ def test_the_same_seed_gives_the_same_choices():
         assert [(c.kind, c.heat, c.weights.tolist()) for c in a] == [
             (c.kind, c.heat, c.weights.tolist()) for c in b
         ]
+
+
+def test_a_hop_leaves_a_weight_that_matters():
+    """Tests features that no example has: only the bias has an effect."""
+    view = View(np.zeros(4, dtype=np.int32), np.full(4, 15, dtype=np.int32), np.array([0, 0, 0, 0.1]), [], [])
+    select = Selector(("hop",), (), max_bits=8, max_examples=0, background="curvature")
+    for seed in range(5):
+        (choice,) = select(view, 1, np.random.default_rng(seed))
+        assert (choice.weights.tolist(), len(choice.thrown)) == ([3], 0)

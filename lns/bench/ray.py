@@ -31,8 +31,6 @@ from lns.engine import EngineParams
 from lns.errors import DataError
 from lns.result import RoundRecord
 
-OPENING = 100  # moves per weight of the walks that open a run: rounds are measured, not these
-
 
 def main(argv: Sequence[str]) -> int:
     """Entry point of ``lns bench ray``."""
@@ -94,7 +92,8 @@ def _run(problem: lns.QLossProblem, workers: int, args: argparse.Namespace) -> d
         backend=args.backend,
         workers=workers,
         solver_options={"num_restarts": args.restarts},
-        params=EngineParams(neighbourhoods=args.neighbourhoods, walk_moves=OPENING),
+        params=EngineParams(neighbourhoods=args.neighbourhoods),
+        mode="rounds",
     )
     return {"workers": workers, "objective": result.objective, **costs(result.rounds, workers)}
 
