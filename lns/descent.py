@@ -1,15 +1,17 @@
 """The continuous problem: descents without a grid, and the path from the convex loss to the wanted q.
 
 With q = -∞ the loss is the squared hinge and its minimum is unique. Raising q in stages, each started from
-the minimum of the one before, lands near a good basin of the non-convex problem. The loss is quadratic
-wherever no example comes to an edge of it, so that Newton's method needs few steps; where features are too
-many for a square matrix of them, L-BFGS takes its place.
+the minimum of the one before, lands near a good basin of the non-convex problem. Two such paths are followed
+and the better end is kept: one along the loss itself, and one along the loss averaged over margins some way
+around, which narrow basins do not catch. The loss is quadratic wherever no example comes to an edge of it, so
+that Newton's method needs few steps; where features are too many for a square matrix of them, L-BFGS takes
+its place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +21,23 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from lns.problem import NEVER
+
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
 
 Point = tuple[NDArray[np.float64], float]  # weights and bias
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest weights, bias last
 
-# How far below the wanted q each stage truncates the loss.
-STAGES = (np.inf, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)
-NEVER = 1e100  # as much as an infinite shift: compiled loops know no infinity
-PATH_ROWS = 50_000  # the path runs on at most so many rows; the last stage then runs on all of them
-CURVATURE_ROWS = PATH_ROWS  # Newton's method takes the curvature of at most so many
+STAGES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)  # how far below the wanted q each truncates the loss
+PATH_WIDTHS = (0.0, 0.9)  # of the margins over which the loss of each path is averaged
+ROUGHLY = 1e-4  # `enough` of all stages but the last
+FEW_ROWS = 50_000  # the path runs on at most so many rows, and curvature is that of at most so many
 NEWTON_FEATURES = 640  # above that a Hessian costs more than the steps it saves
 STEPS = 60  # of Newton's method, at most
-ENOUGH = 1e-7  # of the objective: a step that gains less is the last
+ENOUGH = 1e-6  # of the objective: a step that gains less is the last
 LEAST_PROMISE = 0.1  # a step that promises less than this share of `enough` is not tried
-LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e3  # in terms of the curvature of all examples
+LEAST_DAMPING = 1e-9  # in terms of the curvature of all examples
 
 
 def descend(
@@ -43,6 +46,7 @@ def descend(
     b: float,
     *,
     shift: float = 0.0,
+    width: float = 0.0,
     box: Box | None = None,
     free: NDArray[np.intp] | None = None,
     steps: int = STEPS,
@@ -58,8 +62,8 @@ def descend(
         The training problem; its grids play no part.
     w, b
         Where to begin.
-    shift
-        By how much q is lowered.
+    shift, width
+        By how much q is lowered, and over which margins around its own the loss of an example is averaged.
     box
         Limits of the weights and, last, of the bias.
     free
@@ -70,7 +74,6 @@ def descend(
         Past a deadline of `time.perf_counter`, or once it has `expired`, no further step is made.
     """
     n = problem.num_features
-    shift = min(shift, NEVER)
     low, high = box or (np.full(n + 1, -np.inf), np.full(n + 1, np.inf))
     at = np.clip(np.append(w, b), low, high)
     # Where some weights are held on levels, the others set out from a corner of the box: Newton's steps end
@@ -79,12 +82,15 @@ def descend(
     free = np.arange(n + 1) if free is None else free
     method = _quasi_newton if cornered or len(free) > NEWTON_FEATURES else _newton
     over = lambda: perf_counter() > deadline or expired()  # noqa: E731
-    at = method(problem, at, shift, low, high, free, steps, enough, over)
+    rest = (shift, width), low, high, free, steps, enough, over
+    at = method(problem, at, *rest)
+    if method is _newton and ((at <= low) | (at >= high))[free].any():
+        at = _quasi_newton(problem, at, *rest)  # steps that are cut off at a box may end above the minimum
     return at[:-1], float(at[-1])
 
 
 def _newton(
-    problem: QLossProblem, at: NDArray, shift: float, low: NDArray, high: NDArray, free: NDArray,
+    problem: QLossProblem, at: NDArray, soft: tuple[float, float], low: NDArray, high: NDArray, free: NDArray,
     steps: int, enough: float, over: Callable[[], bool],
 ) -> NDArray[np.float64]:  # fmt: skip
     """Damped Newton steps, cut off at the box.
@@ -93,25 +99,28 @@ def _newton(
     it is worked out once, learns from every step (BFGS), and is worked out anew after a step that brings much
     less than it promised; if that was not the reason, there is more damping.
     """
-    few = problem.sample(CURVATURE_ROWS)
+    few = problem.sample(FEW_ROWS)
     penalty = np.append(np.full(problem.num_features, problem.lam), 0.0)
     size = 2.0 * np.append(few.squared_means(), 1.0)[free] + 1e-300
     damping = LEAST_DAMPING
 
     def look_at(point: NDArray) -> tuple[NDArray, float, NDArray]:
         point = np.clip(point, low, high)
-        loss, gradient = problem.loss_and_gradient(point[:-1], float(point[-1]), shift)
+        loss, gradient = problem.loss_and_gradient(point[:-1], float(point[-1]), *soft)
         return point, loss + float(penalty @ np.square(point)), (gradient + 2.0 * penalty * point)[free]
 
     at, value, gradient = look_at(at)
-    hessian: NDArray | None = None
+    exact: NDArray | None = None  # the curvature at this point
+    hessian: NDArray | None = None  # the one that steps are taken by
     for _ in range(steps):
         if over():
             break
         fresh = hessian is None
         if hessian is None:
-            hessian = few.second_order(at[:-1], float(at[-1]), free, shift)[2]
-            hessian[np.diag_indices_from(hessian)] += 2.0 * penalty[free]
+            if exact is None:
+                exact = few.hessian(at[:-1], float(at[-1]), free, *soft)
+                exact[np.diag_indices_from(exact)] += 2.0 * penalty[free]
+            hessian = exact
         here = at[free]
         loose = np.flatnonzero(
             ~((here <= low[free]) & (gradient > 0) | (here >= high[free]) & (gradient < 0))
@@ -136,14 +145,12 @@ def _newton(
         gain = value - reached
         if gain > 0:
             hessian = _with(hessian, (there - at)[free], slope - gradient) if gain > 0.5 * promised else None
-            at, value, gradient = there, reached, slope
+            at, value, gradient, exact = there, reached, slope, None
             damping = max(0.1 * damping, LEAST_DAMPING)
             if gain <= enough * value and fresh:
                 break
         elif fresh:
             damping *= 30.0
-            if damping > MOST_DAMPING:
-                break
         else:
             hessian = None
     return at
@@ -154,7 +161,7 @@ def _with(hessian: NDArray, step: NDArray, change: NDArray) -> NDArray[np.float6
     across = float(step @ change)
     seen = hessian @ step
     along = float(step @ seen)
-    if across <= 1e-3 * along:
+    if not 0.0 < 1e-3 * along < across:
         return hessian
     return hessian + np.outer(change, change / across) - np.outer(seen, seen / along)
 
@@ -167,7 +174,7 @@ def _solved(matrix: NDArray, right: NDArray) -> NDArray[np.float64]:
 
 
 def _quasi_newton(
-    problem: QLossProblem, at: NDArray, shift: float, low: NDArray, high: NDArray, free: NDArray,
+    problem: QLossProblem, at: NDArray, soft: tuple[float, float], low: NDArray, high: NDArray, free: NDArray,
     steps: int, enough: float, over: Callable[[], bool],
 ) -> NDArray[np.float64]:  # fmt: skip
     """L-BFGS within the box, each weight in units in which its curvature is one.
@@ -185,7 +192,7 @@ def _quasi_newton(
         point = start.copy()
         point[free] = z / unit
         w, b = point[:-1], float(point[-1])
-        loss, gradient = problem.loss_and_gradient(w, b, shift)
+        loss, gradient = problem.loss_and_gradient(w, b, *soft)
         gradient[:-1] += 2 * problem.lam * w
         return loss + problem.lam * float(w @ w), gradient[free] / unit
 
@@ -206,20 +213,23 @@ def _quasi_newton(
     return np.clip(start, low, high)
 
 
-def continuous_path(
-    problem: QLossProblem,
-    box: Box | None = None,
-    stages: Sequence[float] = STAGES,
-    deadline: float = math.inf,
-) -> Point:
+def continuous_path(problem: QLossProblem, box: Box | None = None, deadline: float = math.inf) -> Point:
     """Follow the minimum from the convex loss to the wanted q; large data on a sample, then on all rows."""
     # Newton's method needs the sample again.
-    part = problem.sample(PATH_ROWS, keep=problem.num_features < NEWTON_FEATURES)
-    w, b = np.zeros(problem.num_features), 0.0
+    part = problem.sample(FEW_ROWS, keep=problem.num_features < NEWTON_FEATURES)
     # Many small BLAS calls: threads would wait for each other and change roundings.
     with threadpool_limits(1, user_api="blas"):
-        for shift in stages:
-            w, b = descend(part, w, b, shift=shift, box=box, deadline=deadline)
+        convex = descend(part, np.zeros(problem.num_features), 0.0, shift=NEVER, box=box, deadline=deadline)
+        ends = []
+        for widest in PATH_WIDTHS:
+            w, b = convex
+            stages = [*((shift, widest) for shift in STAGES), (0.0, widest / 2)]
+            for shift, width in stages:
+                w, b = descend(
+                    part, w, b, shift=shift, width=width, box=box, enough=ROUGHLY, deadline=deadline
+                )
+            ends.append(descend(part, w, b, box=box, deadline=deadline))
+        w, b = min(ends, key=lambda end: part.objective(*end))
         if part.num_examples < problem.num_examples:
-            w, b = descend(problem, w, b, box=box, steps=6, enough=1e-6, deadline=deadline)
+            w, b = descend(problem, w, b, box=box, steps=6, deadline=deadline)
     return w, b

@@ -127,8 +127,6 @@ def solve(
         # The search gets at least half of the time.
         half = math.inf if time_limit is None else began + 0.5 * time_limit
         with one_blas_thread():
-            if initial is None or problem.has_automatic_ranges:
-                problem.find_warm_start(half)
             start = starting_state(problem, initial, seed, half)
         search = Search.begin(start)
         begun = Begun(settings, search, start.point, start.objective, perf_counter() - began)
@@ -250,8 +248,7 @@ def _run(
         records, reason = run(
             search, begun.start, select, accept, run_tasks, stop.first_of(rules), params=settings.params,
             seed=settings.seed, began=began, time_limit=settings.time_limit, deadline=deadline,
-            follow=settings.mode != "paper",
-            on_round=on_round,
+            follow=settings.follows(problem), on_round=on_round,
         )  # fmt: skip
 
     best = search.best

@@ -40,10 +40,12 @@ class EngineParams:
         on one or on many.
     heats
         Temperatures at which walks begin, taken in turn, in units of an average example's loss.
-    walk_share, walk_moves
-        A walk may take this share of the time limit, as far as the size of the data tells, and at most so
-        many moves per weight; the first ones are shorter. (An estimate of the work, not of this machine's
-        speed: the same arguments give the same search.)
+    walk_moves
+        Length of walks in moves per weight where there is no time limit, and a twentieth of the most that
+        they have otherwise. The first ones are shorter.
+    walk_share
+        A walk may take this share of the time limit, as far as the size of the data tells. (An estimate of
+        the work, not of this machine's speed: the same arguments give the same search.)
     elites
         Solutions remembered, for fusion.
     sample_rows, most_rows
@@ -72,6 +74,8 @@ class EngineParams:
                 raise InvalidInput(f"Unknown kind {kind!r} in kinds. Choose from {', '.join(known)}.")
         if not self.kinds or not self.heats:
             raise InvalidInput("kinds and heats must not be empty.")
+        if min(*self.heats, self.walk_share, math.inf) <= 0:
+            raise InvalidInput("heats and walk_share must be above 0.")
 
 
 @dataclass
@@ -162,14 +166,13 @@ def run(
     began: float,
     time_limit: float | None = None,
     deadline: float = math.inf,
-    follow: bool = True,
+    follow: bool = False,
     on_round: Callable[[RoundRecord, Search], None] = lambda record, search: None,
 ) -> tuple[list[RoundRecord], str]:
     """Search until a stop rule holds, or Ctrl-C; the new rounds and the reason.
 
-    `start` is the point at which samples learn which weights make up for each other; with `follow` walks and
-    hops leave automatic grids. What is passed to
-    `on_round` is all that the next round depends on.
+    `start` is the point at which samples learn which weights make up for each other; with `follow` solutions
+    are followed off the grid. What is passed to `on_round` is all that the next round depends on.
     """
     problem = search.curr.problem
     parts = Parts(problem, params, seed, start)
@@ -184,8 +187,7 @@ def run(
             tasks = [
                 Task(
                     curr.codes, curr.problem.grids, choice, moves_of(part, choice, params, time_limit),
-                    child(seed, search.rounds, k), search.best.objective,
-                    problem.grid_follows and follow,
+                    child(seed, search.rounds, k), search.best.objective, follow,
                 )
                 for k, choice in enumerate(choices)
             ]  # fmt: skip
@@ -215,7 +217,7 @@ def run(
 
 
 def moves_of(part: Part, choice: Choice, params: EngineParams, time_limit: float | None) -> int:
-    """Length of a walk."""
+    """Length of a walk; 0 for all else."""
     if choice.kind != "walk":
         return 0
     most = params.walk_moves * len(part.point[0])

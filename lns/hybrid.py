@@ -131,7 +131,9 @@ class QLossStart(traits.ProblemProducing, traits.SamplesProducing, traits.SISO, 
             return state
         compile_loops(self.problem, self.sample_rows)
         with one_blas_thread:
-            start = starting_state(self.problem, self.initial, self.seed)
+            # Workflows pass bits around: levels stay those of the problem.
+            fixed = self.problem.on_grids(*self.problem.grids)
+            start = starting_state(fixed, self.initial, self.seed)
             model = CollapsedModel(self.problem, start.codes, self.sample_rows, self.seed)
         samples = model.samples(start.codes[None, :], np.array([start.objective]))
         return state.updated(problem=model, samples=samples)

@@ -26,7 +26,6 @@ FAST = {"nogil": True, "cache": True, "fastmath": {"reassoc", "nsz", "contract",
 BLOCK = 512  # rows whose margins stay in the first-level cache while columns stream past
 MIDDLE_BLOCK = 2048  # rows of which all columns stay in the second-level cache, if there are some dozens
 LONG_BLOCK = 8192  # margins in the second-level cache: longer runs of each column
-TILE = 32  # columns of a row-major block that are turned around at a time
 
 
 class _Announcer(event.Listener):
@@ -148,9 +147,21 @@ def margins_by_rows(X, w, b, y, out, start, stop):  # type: ignore[no-untyped-de
 
 
 @njit(inline="always", **FAST)
-def slopes(m, y, q, shift, p, out):  # type: ignore[no-untyped-def]
-    """Sum of p_s L(m_s) with q lowered by `shift`; `out` becomes the derivatives in the scores w·x + b."""
+def slopes(m, y, q, shift, width, p, out):  # type: ignore[no-untyped-def]
+    """Sum of p_s L(m_s), and its derivatives in the scores w·x + b in `out`.
+
+    q is lowered by `shift`, and the loss averaged over margins up to `width` away, to either side.
+    """
     total = 0.0
+    if width > 0.0:
+        for s in range(len(out)):
+            top, u = 1.0 - q[s] + shift, 1.0 - m[s]
+            low, high = min(max(u - width, 0.0), top), min(max(u + width, 0.0), top)
+            beyond = max(u + width - top, 0.0) - max(u - width - top, 0.0)
+            share = 0.5 * p[s] / width
+            total += share * ((high * high * high - low * low * low) / 3.0 + top * top * beyond)
+            out[s] = -share * y[s] * (high * high - low * low)
+        return total
     for s in range(len(out)):
         top = 1.0 - q[s] + shift
         u = min(max(1.0 - m[s], 0.0), top)
@@ -160,14 +171,14 @@ def slopes(m, y, q, shift, p, out):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def slopes_of_rows(m, y, q, shift, p, out, start, stop):  # type: ignore[no-untyped-def]
+def slopes_of_rows(m, y, q, shift, width, p, out, start, stop):  # type: ignore[no-untyped-def]
     """`slopes` of the rows of one chunk."""
-    return slopes(m[start:stop], y[start:stop], q[start:stop], shift, p[start:stop], out[start:stop])
+    return slopes(m[start:stop], y[start:stop], q[start:stop], shift, width, p[start:stop], out[start:stop])
 
 
 @njit(**FAST)
-def loss_and_gradient_by_columns(X, w, b, y, q, shift, p, start, stop):  # type: ignore[no-untyped-def]
-    """Sum of p_s L with q lowered by `shift`, and its gradient, bias last; blocks stay in cache for both."""
+def loss_and_gradient_by_columns(X, w, b, y, q, shift, width, p, start, stop):  # type: ignore[no-untyped-def]
+    """Sum of p_s L as in `slopes`, and its gradient, bias last; blocks stay in cache for both."""
     n = X.shape[1]
     whole = n // 4 * 4
     sums = np.zeros(n + 2)
@@ -178,7 +189,7 @@ def loss_and_gradient_by_columns(X, w, b, y, q, shift, p, start, stop):  # type:
         scores_by_columns(X, w, b, s0, s1, m)
         for s in range(len(m)):
             m[s] *= label[s]
-        sums[0] += slopes(m, label, q[s0:s1], shift, p[s0:s1], slope)
+        sums[0] += slopes(m, label, q[s0:s1], shift, width, p[s0:s1], slope)
         for i in range(0, whole, 4):
             x0, x1, x2, x3 = X[s0:s1, i], X[s0:s1, i + 1], X[s0:s1, i + 2], X[s0:s1, i + 3]
             g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
@@ -202,7 +213,7 @@ def loss_and_gradient_by_columns(X, w, b, y, q, shift, p, start, stop):  # type:
 
 
 @njit(**FAST)
-def loss_and_gradient_by_rows(X, w, b, y, q, shift, p, start, stop):  # type: ignore[no-untyped-def]
+def loss_and_gradient_by_rows(X, w, b, y, q, shift, width, p, start, stop):  # type: ignore[no-untyped-def]
     """`loss_and_gradient_by_columns` for a row-major matrix."""
     n = X.shape[1]
     sums = np.zeros(n + 2)
@@ -212,7 +223,7 @@ def loss_and_gradient_by_rows(X, w, b, y, q, shift, p, start, stop):  # type: ig
         s1 = min(stop, s0 + BLOCK)
         m, label, slope = margins[: s1 - s0], y[s0:s1], bends[: s1 - s0]
         margins_by_rows(X[s0:s1], w, b, label, m, 0, len(m))
-        sums[0] += slopes(m, label, q[s0:s1], shift, p[s0:s1], slope)
+        sums[0] += slopes(m, label, q[s0:s1], shift, width, p[s0:s1], slope)
         for s in range(len(slope)):
             if slope[s] != 0.0:
                 x, factor = X[s0 + s], slope[s]
@@ -252,101 +263,6 @@ def squares_sparse(indptr, indices, data, p, out, start, stop):  # type: ignore[
             x = np.float64(data[k])
             total += p[np.uint64(indices[k])] * x * x
         out[i] = total
-
-
-@njit(inline="always", **FAST)
-def column_gain(x, d, y, m, cap, p, now):  # type: ignore[no-untyped-def]
-    """Change of Σ p_s L when the weight of column x goes down by d, and up by d."""
-    down = 0.0
-    up = 0.0
-    for s in range(len(m)):
-        change = d * y[s] * x[s]
-        down += p[s] * (q_loss(m[s] - change, cap[s]) - now[s])
-        up += p[s] * (q_loss(m[s] + change, cap[s]) - now[s])
-    return down, up
-
-
-@njit(**FAST)
-def step_gains_by_columns(X, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
-    """Exact change of the mean loss when each weight goes one level down or up: (N, 2).
-
-    One streaming pass per weight; the margins of a block stay in cache for all of them.
-    """
-    gains = np.zeros((X.shape[1], 2))
-    losses = np.empty(BLOCK)
-    for s0 in range(start, stop, BLOCK):
-        s1 = min(stop, s0 + BLOCK)
-        yb, mb, capb, pb, now = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1], losses[: s1 - s0]
-        for s in range(len(now)):
-            now[s] = q_loss(mb[s], capb[s])
-        for i in range(len(gains)):
-            down, up = column_gain(X[s0:s1, i], step[i], yb, mb, capb, pb, now)
-            gains[i, 0] += down
-            gains[i, 1] += up
-    return gains
-
-
-@njit(**FAST)
-def step_gains_by_rows(X, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
-    """`step_gains_by_columns` for a row-major matrix: tiles are turned around in cache first."""
-    gains = np.zeros((X.shape[1], 2))
-    losses, tile = np.empty(BLOCK), np.empty((TILE, BLOCK), X.dtype)
-    for s0 in range(start, stop, BLOCK):
-        s1 = min(stop, s0 + BLOCK)
-        yb, mb, capb, pb, now = y[s0:s1], m[s0:s1], cap[s0:s1], p[s0:s1], losses[: s1 - s0]
-        for s in range(len(now)):
-            now[s] = q_loss(mb[s], capb[s])
-        for i0 in range(0, len(gains), TILE):
-            i1 = min(len(gains), i0 + TILE)
-            for s in range(len(now)):
-                x = X[s0 + s, i0:i1]
-                for i in range(len(x)):
-                    tile[i, s] = x[i]
-            for i in range(i0, i1):
-                down, up = column_gain(tile[i - i0, : s1 - s0], step[i], yb, mb, capb, pb, now)
-                gains[i, 0] += down
-                gains[i, 1] += up
-    return gains
-
-
-@njit(**FAST)
-def bias_gains(step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
-    """`step_gains_by_columns` of the bias, whose column is all ones."""
-    y, m, cap, p = y[start:stop], m[start:stop], cap[start:stop], p[start:stop]
-    down = 0.0
-    up = 0.0
-    for s in range(len(m)):
-        now = q_loss(m[s], cap[s])
-        down += p[s] * (q_loss(m[s] - step * y[s], cap[s]) - now)
-        up += p[s] * (q_loss(m[s] + step * y[s], cap[s]) - now)
-    return down, up
-
-
-@njit(**FAST)
-def step_gains_sparse(indptr, indices, data, step, y, m, cap, p, start, stop):  # type: ignore[no-untyped-def]
-    """`step_gains_by_columns` for compressed columns with sorted rows, a block of rows at a time."""
-    n = len(step)
-    gains = np.zeros((n, 2))
-    next_entry = np.empty(n, np.int64)
-    for i in range(n):
-        next_entry[i] = indptr[i] + np.searchsorted(indices[indptr[i] : indptr[i + 1]], start)
-    for s0 in range(start, stop, LONG_BLOCK):
-        s1 = min(stop, s0 + LONG_BLOCK)
-        for i in range(n):
-            k, end, d = next_entry[i], indptr[i + 1], step[i]
-            down = 0.0
-            up = 0.0
-            while k < end and indices[k] < s1:
-                s = indices[k]
-                change = d * y[s] * data[k]
-                now = q_loss(m[s], cap[s])
-                down += p[s] * (q_loss(m[s] - change, cap[s]) - now)
-                up += p[s] * (q_loss(m[s] + change, cap[s]) - now)
-                k += 1
-            next_entry[i] = k
-            gains[i, 0] += down
-            gains[i, 1] += up
-    return gains
 
 
 @njit(**FAST)

@@ -82,7 +82,6 @@ class DenseMatrix:
         self.shape = X.shape
         by_columns = X.flags.f_contiguous
         self._margins = kernels.margins_by_columns if by_columns else kernels.margins_by_rows
-        self._step_gains = kernels.step_gains_by_columns if by_columns else kernels.step_gains_by_rows
         self._slopes = (
             kernels.loss_and_gradient_by_columns if by_columns else kernels.loss_and_gradient_by_rows
         )
@@ -101,17 +100,12 @@ class DenseMatrix:
         return out
 
     def loss_and_gradient(
-        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, p: NDArray
+        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, width: float, p: NDArray
     ) -> tuple[float, NDArray[np.float64]]:
-        """Σ p_s L with q lowered by `shift`, and its gradient, bias last: one pass, in double precision."""
-        arrays = (self.X, w, b, y, q, shift, p)
+        """Σ p_s L as in `lns.kernels.slopes`, and its gradient, bias last: one pass, in double precision."""
+        arrays = (self.X, w, b, y, q, shift, width, p)
         sums = np.sum(over_rows(lambda a, z: self._slopes(*arrays, a, z), *self.shape), axis=0)
         return float(sums[0]), sums[1:]
-
-    def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
-        """Change of the mean loss for one level down and one level up of every weight: (N, 2)."""
-        arrays = (self.X, step, y, m, cap, p)
-        return np.sum(over_rows(lambda a, z: self._step_gains(*arrays, a, z), *self.shape), axis=0)
 
     def column(self, i: int) -> tuple[NDArray, NDArray]:
         """Rows and values of the non-zero entries of column i."""
@@ -222,10 +216,10 @@ class SparseMatrix:
         return out
 
     def loss_and_gradient(
-        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, p: NDArray
+        self, w: NDArray, b: float, y: NDArray, q: NDArray, shift: float, width: float, p: NDArray
     ) -> tuple[float, NDArray[np.float64]]:
         slope, gradient = np.empty(self.shape[0]), np.zeros(self.shape[1] + 1)
-        arrays = (self.margins(w, b, y), y, q, shift, p, slope)
+        arrays = (self.margins(w, b, y), y, q, shift, width, p, slope)
         loss = sum(over_rows(lambda a, z: kernels.slopes_of_rows(*arrays, a, z), self.shape[0]))
         self._by_columns(kernels.transposed_sparse, slope, gradient)
         gradient[-1] = slope.sum()
@@ -239,11 +233,6 @@ class SparseMatrix:
             kernel(*self._parts, vector, out, *np.searchsorted(starts, (first, last)))
 
         over_rows(some, self.X.nnz, 1)
-
-    def step_gains(self, step: NDArray, y: NDArray, m: NDArray, cap: NDArray, p: NDArray) -> NDArray:
-        arrays = (*self._parts, step, y, m, cap, p)
-        parts = over_rows(lambda a, z: kernels.step_gains_sparse(*arrays, a, z), self.shape[0], self._width)
-        return np.sum(parts, axis=0)
 
     def column(self, i: int) -> tuple[NDArray, NDArray]:
         part = slice(self.X.indptr[i], self.X.indptr[i + 1])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lns.state import State
 
+NEVER = 1e100  # a margin that is never reached: what is infinite would not stay finite in sums
 Range = str | tuple[ArrayLike, ArrayLike]
 # Attributes that are not about examples; the last three are there once asked for.
 PARAMETERS = ("lam", "weight_bits", "bias_bits", "target_bits", "target_span")
@@ -142,10 +143,6 @@ class QLossProblem:
     @cached_property
     def grids(self) -> tuple[Grid, Grid]:
         """Grids of the weights and of the bias; ``"auto"`` ranges are found on first use."""
-        return self.find_grids()
-
-    def find_grids(self) -> tuple[Grid, Grid]:
-        """`grids`, worked out."""
         if self._weight_grid is None or self._bias_grid is None:
             from lns.start import automatic_grids
 
@@ -271,48 +268,37 @@ class QLossProblem:
         w, b = self.check_solution(w, b)
         return self.mean_loss_at(w, b) + self.lam * float(w @ w)
 
-    def mean_loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
-        """Weighted mean of the q-loss, with q lowered by `shift`, at a point that was checked before."""
-        cap = np.square(1.0 - self.q + shift) if shift else self.cap
-        return self.mean_loss(self.matrix.margins(w, b, self.y), cap)
+    def mean_loss_at(self, w: NDArray[np.float64], b: float) -> float:
+        """Weighted mean of the q-loss at a point that was checked before."""
+        return self.mean_loss(self.matrix.margins(w, b, self.y))
 
-    def mean_loss(self, m: NDArray[np.float64], cap: NDArray[np.float64] | None = None) -> float:
-        """Weighted mean of the q-loss of margins m; `cap` is where it stops growing, here `self.cap`."""
-        height = self.cap if cap is None else cap
-        return float(sum(over_rows(lambda a, z: kernels.loss_sum(m, height, self.share, a, z), len(m))))
+    def mean_loss(self, m: NDArray[np.float64]) -> float:
+        """Weighted mean of the q-loss of margins m."""
+        parts = over_rows(lambda a, z: kernels.loss_sum(m, self.cap, self.share, a, z), len(m))
+        return float(sum(parts))
 
     def loss_and_gradient(
-        self, w: NDArray[np.float64], b: float, shift: float = 0.0
+        self, w: NDArray[np.float64], b: float, shift: float = 0.0, width: float = 0.0
     ) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss with q lowered by `shift`, and its gradient, bias last."""
-        return self.matrix.loss_and_gradient(w, b, self.y, self.q, shift, self.share)
+        """Mean loss and its gradient, bias last, with q lowered by `shift` and averaged over a `width`."""
+        return self.matrix.loss_and_gradient(w, b, self.y, self.q, shift, width, self.share)
 
-    def second_order(
+    def hessian(
         self,
         w: NDArray[np.float64],
         b: float,
         columns: NDArray[np.intp],
         shift: float = 0.0,
         width: float = 0.0,
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Mean loss with q lowered by `shift`, and its gradient and Hessian in some weights (N is the bias).
+    ) -> NDArray[np.float64]:
+        """Second derivatives of the mean loss in some weights (N is the bias), as soft as above.
 
-        With a `width` curvature is averaged over margins, see `lns.subproblem.curvature`; `shift` is 0 then.
+        Examples whose averaged loss bends down count as straight, so that no direction does.
         """
         from lns.subproblem import curvature
 
-        m = self.matrix.margins(w, b, self.y)
-        model = curvature(self, m, width, shift)
-        hessian, gradient = self.matrix.moments(columns, model.bend, model.slope * self.y)
-        return float(model.value.sum()), gradient, hessian
-
-    def step_gains(self, m: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Change of the mean loss from margins m by steps down and up of weights and, last, the bias."""
-        gains, arrays = np.empty((len(steps), 2)), (self.y, m, self.cap, self.share)
-        gains[:-1] = self.matrix.step_gains(steps[:-1], *arrays)
-        parts = over_rows(lambda a, z: kernels.bias_gains(steps[-1], *arrays, a, z), self.num_examples)
-        gains[-1] = np.sum(parts, axis=0)
-        return gains
+        model = curvature(self, self.matrix.margins(w, b, self.y), width, shift)
+        return self.matrix.moments(columns, np.maximum(model.bend, 0.0), model.slope)[0]
 
     def losses_near(
         self,
@@ -536,8 +522,7 @@ def _check_q_values(values: NDArray) -> NDArray[np.float64]:
     bad = np.isnan(values) | (values > 0)
     if bad.any():
         raise InvalidInput(f"q must be at most 0. Got {values[bad].flat[0] if values.ndim else values}.")
-    # -inf means "never stop punishing": a height that no real margin reaches keeps the arithmetic finite.
-    return np.maximum(values, -1e100)
+    return np.maximum(values, -NEVER)  # -inf means "never stop punishing"
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, rows: int) -> NDArray[np.float64]:

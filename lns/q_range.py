@@ -51,13 +51,6 @@ def q_lower_bound(
     return max(least, 1.0 - 1.0 / np.sqrt(effective))
 
 
-def error_of_bound(bound: float) -> float:
-    """The error estimate behind a bound without noise: inverse of `q_lower_bound`."""
-    if not bound <= 0:
-        raise InvalidInput(f"bound must be at most 0. Got {bound}.")
-    return 1.0 / (1.0 - bound) ** 2
-
-
 def q_candidates(
     error: float, noise: float = 0.0, negative_share: float = 1.0, count: int = 10
 ) -> NDArray[np.float64]:

@@ -3,11 +3,11 @@
 Rounding every weight to its nearest level throws much of a continuous minimum away. *Compensated* rounding
 takes one weight after the other; after each, all weights not yet rounded move to make up for it, as far as a
 quadratic model of the loss knows (Babai's nearest plane; the idea behind GPTQ and optimal brain surgeon).
-Which order is best, and how far the model should look, depends on the data: several are tried, and the
-objective itself decides. On data that can be separated rounding pushes examples over the edges of the loss;
-there it pays to round half of the weights, let the others settle anew, and so on. Sweeps come last: each
-weight in turn takes the level that is best where all others are, as the loss itself says. They need no model,
-and are all there is for thousands of weights.
+Whether heavy weights come first or last, and how far around the point the model should look, depends on the
+data: all are tried, and the objective itself decides. On data that can be separated rounding pushes examples
+over the edges of the loss; there it pays to round half of the weights, let the others settle anew, and so on.
+Sweeps come last: each weight in turn takes the level that is best where all others are, as the loss itself
+says. They need no model, and are all there is for thousands of weights.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
-from lns.descent import CURVATURE_ROWS, NEWTON_FEATURES, Box, descend
+from lns.descent import FEW_ROWS, NEWTON_FEATURES, Box, descend
 from lns.grid import unique_codes
 from lns.kernels import FAST
+from lns.subproblem import WIDTH
 from lns.walk import Walker, change_of_loss, move, subtract_scores
 
 if TYPE_CHECKING:
     from lns.problem import QLossProblem
     from lns.state import State
 
-WIDTHS = (0.0, 0.5)  # of the margins over which curvature is averaged
 DAMPING = 0.1  # of the diagonal, for averaged curvature
 LEAST_CURVATURE = 1e-6  # in any direction, in terms of that of single weights
 SWEEPS = 5  # after the first; each brings a fraction of the one before
-UNDIVIDED = 8  # weights that are rounded all at once in the pass by halves
 
 
 def round_compensated(
@@ -52,10 +51,7 @@ def round_compensated(
     state = problem.state(nearest)
     tried = [nearest]
     if problem.num_features < NEWTON_FEATURES:
-        for candidate in _candidates(problem, levels, nearest):
-            tried.append(candidate)
-            if perf_counter() > deadline:
-                break
+        tried.extend(_candidates(problem, levels, nearest, deadline))
         if perf_counter() < deadline:
             tried.append(_by_halves(problem, levels, deadline))
     best = _best(state, tried)
@@ -80,11 +76,13 @@ def box_of(problem: QLossProblem) -> Box:
 
 
 def _candidates(
-    problem: QLossProblem, levels: NDArray[np.float64], nearest: NDArray[np.int32]
+    problem: QLossProblem, levels: NDArray[np.float64], nearest: NDArray[np.int32], deadline: float
 ) -> Iterator[NDArray[np.int32]]:
     """Codes by compensated rounding, for every model of the loss and every order."""
     free = np.flatnonzero(np.abs(levels - nearest) > 1e-9)  # what lies on a level has no error to make up for
-    for width in WIDTHS:
+    for width in (0.0, WIDTH):
+        if perf_counter() > deadline:
+            return
         hessian = hessian_in_levels(problem, levels, free, width)
         for order in (
             np.argsort(-np.diag(hessian), kind="stable"),
@@ -100,16 +98,15 @@ def hessian_in_levels(
 ) -> NDArray[np.float64]:
     """Curvature of the objective in units of levels, positive definite; of large data that of a sample."""
     w, b = problem.values(levels)
-    steps, few = problem.steps[free], problem.sample(CURVATURE_ROWS)
-    hessian = few.second_order(w, float(b), free, width=width)[2]
+    steps, few = problem.steps[free], problem.sample(FEW_ROWS)
+    hessian = few.hessian(w, float(b), free, width=width)
     hessian[np.diag_indices_from(hessian)] += 2 * np.append(np.full(len(w), problem.lam), 0.0)[free]
     hessian *= np.outer(steps, steps)
     size = np.append(few.squared_means(), 1.0)[free] * np.square(steps)
-    damping = DAMPING if width else 0.0
-    own = np.maximum(np.diag(hessian), 1e-3 * size) + 1e-300
-    # Averaged curvature is negative where examples are about to be given up, and features may be repeated.
-    lowest = float(np.linalg.eigvalsh(hessian / np.sqrt(np.outer(own, own)))[0])
-    hessian[np.diag_indices_from(hessian)] += (damping + max(0.0, LEAST_CURVATURE - lowest)) * own
+    own = np.maximum(np.diag(hessian), 1e-3 * size)
+    own[own == 0.0] = 1.0  # no example has this feature
+    # Features may be repeated.
+    hessian[np.diag_indices_from(hessian)] += ((DAMPING if width else 0.0) + LEAST_CURVATURE) * own
     return hessian
 
 
@@ -140,14 +137,14 @@ def nearest_plane(
 
 def _by_halves(problem: QLossProblem, levels: NDArray[np.float64], deadline: float) -> NDArray[np.int32]:
     """Codes for which half of the weights are rounded at a time, and the others settle around them."""
-    problem = problem.sample(CURVATURE_ROWS).on_levels(*problem.grids)
+    problem = problem.sample(FEW_ROWS).on_levels(*problem.grids)
     levels, left, box = levels.copy(), np.arange(len(levels)), box_of(problem)
     while len(left):
-        hessian = hessian_in_levels(problem, levels, left, WIDTHS[-1])
+        hessian = hessian_in_levels(problem, levels, left, WIDTH)
         order = np.argsort(-np.diag(hessian), kind="stable")
         codes = nearest_plane(hessian, levels[left], problem.tops[left], order)
         way = np.abs(codes - levels[left])
-        now = np.argsort(way, kind="stable")[: len(left) if len(left) <= UNDIVIDED else (len(left) + 1) // 2]
+        now = np.argsort(way, kind="stable")[: (len(left) + 1) // 2]
         levels[left[now]] = codes[now]
         left = np.delete(left, now)
         if len(left) and perf_counter() < deadline:
@@ -165,7 +162,9 @@ def _by_sweeps(
     From where the weights are between the levels, and from the best levels so far: either may end lower. A
     sample does not know all of very many features.
     """
-    rows = CURVATURE_ROWS if problem.num_features < NEWTON_FEATURES else problem.max_sample_rows
+    rows = FEW_ROWS if problem.num_features < NEWTON_FEATURES else problem.max_sample_rows
+    if perf_counter() > deadline:
+        return
     part = problem.sample(rows).on_levels(*problem.grids)
     no_partners = np.empty((len(problem.tops), 0), dtype=np.intp), np.empty((len(problem.tops), 0))
     walker = Walker(part, *no_partners)

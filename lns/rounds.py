@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lns import neighbourhood as nb
 from lns import subproblem
 from lns.clock import Clock
-from lns.descent import descend
+from lns.descent import FEW_ROWS, descend
 from lns.grid import Grid, unpack_bits
 from lns.matrix import numbers_per_row
 from lns.rounding import box_of, levels_of
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 NO_WEIGHTS = NO_EXAMPLES = np.empty(0, dtype=np.intp)
 COLD = 0.04  # temperature at which a walk ends, in units of an average example's loss
 HOP_THROWN = 0.1  # share of the weights that a hop throws to random levels, at most
-ROUGHLY = 1e-6  # of the objective: what a descent within a round takes for the end
-WIDTH = 0.3  # of margins over which the curvature of a sub-QUBO is averaged
 PASSES = 50  # over the data that a descent costs, about
 BIT_PAIR = 200.0  # nanoseconds that a solver needs for each pair of variables, about
 STATIONS = 24  # on the way to an answer that are judged, at most
@@ -56,14 +54,10 @@ class Part:
             self.problem = problem.subset(None)
 
     @cached_property
-    def partners(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Which weights can make up for each other, and how much of them it takes."""
-        return partners(self.problem, self.problem.matrix.margins(*self.point, self.problem.y))
-
-    @cached_property
     def walker(self) -> Walker:
         """The examples in the form in which walks are fast."""
-        return Walker(self.problem, *self.partners)
+        few = self.problem.sample(FEW_ROWS)
+        return Walker(self.problem, *partners(few, few.matrix.margins(*self.point, few.y)))
 
     def on(self, grids: tuple[Grid, Grid]) -> QLossProblem:
         """The examples on some levels."""
@@ -200,7 +194,7 @@ def question(
     if choice.background == "pinned":
         background = subproblem.pinned(problem, margins)
     else:
-        background = subproblem.curvature(problem, margins, WIDTH)
+        background = subproblem.curvature(problem, margins, subproblem.WIDTH)
     sub = subproblem.build(problem, levels, margins, neighbourhood, batch, background)
     targets = unpack_bits(problem.best_target_codes(margins[batch], batch), problem.target_bits)
     start = np.append(neighbourhood.start, targets.ravel())
@@ -214,7 +208,7 @@ def relaxed(
     """Levels, not necessarily whole, at which the objective is lowest if only these weights move."""
     w, b = problem.values(codes)
     box = box_of(problem)
-    w, b = descend(problem, w, float(b), box=box, free=free, steps=20, enough=ROUGHLY, expired=expired)
+    w, b = descend(problem, w, float(b), box=box, free=free, steps=20, expired=expired)
     levels = codes.astype(np.float64)
     levels[free] = levels_of(problem, w, b)[free]
     return levels
@@ -260,36 +254,36 @@ def propose(part: Part, solver: Solver, task: Task, used: Callable[[], float] = 
     codes, point = best_read(problem.state(asked.codes), asked.neighbourhood, answers), None
     clock.lap("rank")
     if task.follow:
-        point = minimum_below(problem, codes, expired)
+        point = minimum_below(problem, problem.point(codes), used)
         clock.lap("descent")
     batch, sizes = part.row_numbers[asked.batch], (sub.num_variables, sub.num_couplers)
     return Proposal(codes, choice, batch, *sizes, len(samples), clock.laps, chip, point)
 
 
 def minimum_below(
-    problem: QLossProblem, codes: NDArray[np.int32], expired: Callable[[], bool]
+    problem: QLossProblem, point: NDArray[np.float64], used: Callable[[], float]
 ) -> NDArray[np.float64]:
     """Weights and, last, the bias at the end of a descent without a grid."""
-    w, b = problem.values(codes)
-    return np.append(*descend(problem, w, float(b), box=problem.given_box(), enough=ROUGHLY, expired=expired))
+    expired = lambda: used() >= 1.0  # noqa: E731
+    return np.append(*descend(problem, point[:-1], point[-1], box=problem.given_box(), expired=expired))
 
 
 def walk(part: Part, task: Task, seed: int, used: Callable[[], float]) -> Proposal:
     """A walk on the grid, or off it and down to the minimum below its end."""
     clock, problem, codes = Clock(), part.on(task.grids), task.codes
-    unit = max(task.level, 1e-300) / part.rows
-    heat = task.choice.heat
+    unit, heat = max(task.level, 1e-300) / part.rows, task.choice.heat
+    before, point = problem.point(codes), None
     if task.follow:
-        w, b = problem.values(codes)
         problem = part.on(fine_grids(problem))
-        codes = problem.codes(w, float(b))
-    codes = part.walker.walk(problem, codes, heat * unit, min(COLD, heat) * unit, task.moves, seed, used)
+        codes = problem.codes(before[:-1], before[-1])
+    end = part.walker.walk(problem, codes, heat * unit, min(COLD, heat) * unit, task.moves, seed, used)
     clock.lap("walk")
-    if not task.follow:
-        return Proposal(codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps)
-    point = minimum_below(problem, codes, lambda: used() >= 1.0)
-    clock.lap("descent")
-    return Proposal(task.codes, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=point)
+    if task.follow:
+        # What did not move stays where it was, exactly: no descent brings back a feature without examples.
+        point = minimum_below(problem, np.where(end == codes, before, problem.point(end)), used)
+        end = task.codes
+        clock.lap("descent")
+    return Proposal(end, task.choice, NO_EXAMPLES, 0, 0, 0, clock.laps, point=point)
 
 
 def on_the_way(

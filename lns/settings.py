@@ -74,7 +74,7 @@ class Settings:
         most = getattr(solver, "max_variables", None) or 10**9
         max_bits = min(self.max_bits, most, getattr(solver, "max_weight_bits", None) or 10**9)
         kinds = MODES[self.mode] or self.params.kinds
-        if problem.grid_follows and self.mode != "paper":
+        if self.follows(problem):
             # A minimum without a grid has nowhere to relax to, and walks find other ones sooner than hops.
             idle = {"window", "hop"} if "walk" in kinds else {"window"}
             kinds = tuple(kind for kind in kinds if kind not in idle) or kinds
@@ -85,6 +85,10 @@ class Settings:
             max_examples=min(self.examples, max(0, most - max_bits) // problem.target_bits),
             background="pinned" if self.mode == "paper" else "curvature",
         )
+
+    def follows(self, problem: QLossProblem) -> bool:
+        """Whether solutions are followed off the grid; those of the paper are bits."""
+        return problem.grid_follows and self.mode != "paper"
 
     @property
     def solver_name(self) -> str:

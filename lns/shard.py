@@ -126,21 +126,15 @@ class Shard:
 
     # ---- sums at any weights -------------------------------------------------------------------------------
 
-    def loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
-        """Σ p_s L(m_s), with q lowered by `shift`."""
-        return self.problem.mean_loss_at(np.array(w), b, shift)
+    def loss_at(self, w: NDArray[np.float64], b: float) -> float:
+        """Σ p_s L(m_s)."""
+        return self.problem.mean_loss_at(np.array(w), b)
 
     def loss_and_gradient(
-        self, w: NDArray[np.float64], b: float, shift: float
+        self, w: NDArray[np.float64], b: float, shift: float, width: float
     ) -> tuple[float, NDArray[np.float64]]:
-        """The same, and its gradient."""
-        return self.problem.loss_and_gradient(np.array(w), b, shift)
-
-    def second_order(
-        self, w: NDArray[np.float64], b: float, columns: NDArray[np.intp], shift: float, width: float
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """The same, its gradient and its Hessian in some weights."""
-        return self.problem.second_order(np.array(w), b, np.array(columns), shift, width)
+        """The same and its gradient, softened."""
+        return self.problem.loss_and_gradient(np.array(w), b, shift, width)
 
     def losses_near(
         self, w: NDArray[np.float64], b: float, columns: NDArray[np.intp], changes: NDArray, shifts: NDArray
@@ -149,10 +143,6 @@ class Shard:
         return self.problem.losses_near(
             self._margins(w, b), *(np.array(one) for one in (columns, changes, shifts))
         )
-
-    def step_gains(self, w: NDArray[np.float64], b: float, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Changes of the loss by one step down and up of every weight and the bias."""
-        return self.problem.step_gains(self._margins(w, b), np.array(steps))
 
     def squared_means(self) -> NDArray[np.float64]:
         """Σ p_s x_si² for every feature."""

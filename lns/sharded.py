@@ -1,6 +1,6 @@
 """A problem whose examples are in shards, none of them in this process.
 
-The objective, move gains, curvature and Gram blocks are sums over examples: shards answer with their parts,
+The objective and its gradient are sums over examples: shards answer with their parts,
 which are added in the order of the shards. Rounds look at a sample of the rows, gathered from the shards;
 what they propose is judged on all of them.
 """
@@ -160,24 +160,13 @@ class ShardedProblem(QLossProblem):
             return tuple(_sum(part) for part in zip(*answers, strict=True))
         return _sum(answers)
 
-    def mean_loss_at(self, w: NDArray[np.float64], b: float, shift: float = 0.0) -> float:
-        return float(self.add_up("loss_at", w, b, shift))
-
-    def second_order(
-        self,
-        w: NDArray[np.float64],
-        b: float,
-        columns: NDArray[np.intp],
-        shift: float = 0.0,
-        width: float = 0.0,
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        loss, gradient, hessian = self.add_up("second_order", w, b, columns, shift, width)
-        return loss, gradient, hessian
+    def mean_loss_at(self, w: NDArray[np.float64], b: float) -> float:
+        return float(self.add_up("loss_at", w, b))
 
     def loss_and_gradient(
-        self, w: NDArray[np.float64], b: float, shift: float = 0.0
+        self, w: NDArray[np.float64], b: float, shift: float = 0.0, width: float = 0.0
     ) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = self.add_up("loss_and_gradient", w, b, shift)
+        loss, gradient = self.add_up("loss_and_gradient", w, b, shift, width)
         return loss, gradient
 
     def squared_means(self) -> NDArray[np.float64]:
@@ -275,9 +264,6 @@ class ShardedState(State):
     def margins(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Margins of all examples, gathered."""
         return self.problem.margins(self.weights, self.bias)
-
-    def loss_gains(self) -> NDArray[np.float64]:
-        return np.asarray(self.problem.add_up("step_gains", self.weights, self.bias, self.problem.steps))
 
     def losses(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         changed, changes, shifts = self.changes(candidates)

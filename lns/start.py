@@ -80,6 +80,9 @@ def fine_grids(problem: QLossProblem) -> tuple[Grid, Grid]:
 
 def starting_state(problem: QLossProblem, initial: object, seed: int, deadline: float = math.inf) -> State:
     """The state at which a search begins: see `initial` of `lns.solve`."""
+    named = initial is None or isinstance(initial, str)
+    if initial is None or (problem.has_automatic_ranges and (named or not problem.grid_follows)):
+        problem.find_warm_start(deadline)  # where the levels come from, if not the start itself
     if initial is None:
         w, b = problem.warm_start
         if problem.grid_follows and not problem.has_given_bias:  # the grids were laid around it

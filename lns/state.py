@@ -54,23 +54,6 @@ class State:
         """Weights and, last, the bias."""
         return np.append(self.weights, self.bias)
 
-    def gains(self) -> NDArray[np.float64]:
-        """Exact change of the objective by one level down and up of every weight and the bias: (N + 1, 2).
-
-        Moves that would leave the grid have a gain of +inf.
-        """
-        problem, steps = self.problem, self.problem.steps
-        gains = self.loss_gains()
-        for k, sign in enumerate((-1.0, 1.0)):
-            gains[:-1, k] += problem.lam * sign * steps[:-1] * (2 * self.weights + sign * steps[:-1])
-        gains[self.codes == 0, 0] = np.inf
-        gains[self.codes == problem.tops, 1] = np.inf
-        return gains
-
-    def loss_gains(self) -> NDArray[np.float64]:
-        """Change of the mean loss alone by these moves, as if the grid went on: (N + 1, 2)."""
-        return self.problem.step_gains(self.margins, self.problem.steps)
-
     def evaluate(self, candidates: NDArray[np.integer]) -> NDArray[np.float64]:
         """Objectives of many codes at once, shape (K, N + 1) -> (K,)."""
         problem = self.problem

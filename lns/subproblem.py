@@ -5,7 +5,7 @@ quadratic function of its margin, the background:
 
 ``pinned``     its target stays where it is: p_s (m_s - t_s)². The literal restriction of the full QUBO. Each
                fixed target holds its margin in place, so little moves once S is large against the batch.
-``curvature``  slope and curvature of its collapsed loss, optionally smoothed over a width σ of margins.
+``curvature``  slope and curvature of its collapsed loss, averaged over some width of margins.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import dimod
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 if TYPE_CHECKING:
     from lns.neighbourhood import Neighbourhood
     from lns.problem import QLossProblem
 
-FAR = 5.0  # standard deviations: what lies further away is as good as never met
+
+WIDTH = 0.5  # of the margins over which the curvature of a model is averaged, to either side
 
 
 @dataclass(frozen=True)
@@ -86,45 +86,24 @@ def pinned(problem: QLossProblem, m: NDArray, target_codes: NDArray[np.integer] 
 
 
 def curvature(problem: QLossProblem, m: NDArray, width: float = 0.0, shift: float = 0.0) -> Background:
-    """The collapsed loss to second order, its derivatives smoothed over a Gaussian of margins of this width.
+    """The collapsed loss to second order, its derivatives averaged over margins up to `width` away.
 
-    With u = 1 - m the loss is u² for 0 < u < 1 - q and constant outside. Smoothing by σ gives, in closed
-    form, the expected slope -2 E[u; 0 < u < 1 - q] and its derivative, which is negative around m = q: the
-    model then knows that giving an example up can pay. Width 0 is exact wherever no case changes; only then
-    q may be lowered by a `shift`.
+    With u = 1 - m the loss is u² for 0 < u < 1 - q and constant outside; q may be lowered by a `shift`. The
+    average of a derivative over an interval is the difference of what it is the derivative of, at its ends.
+    Around m = q the averaged curvature is negative: the model then knows that giving an example up can pay.
+    Width 0 is exact wherever no case changes.
     """
     p, u, top = problem.share, 1.0 - m, 1.0 - problem.q + shift
-    inside = (u > 0) & (u < top)
-    value = p * np.square(np.clip(u, 0.0, top))
-    slope, bend = np.where(inside, -2 * p * u, 0.0), np.where(inside, 2 * p, 0.0)
-    if width > 0:  # only near an edge does an average differ from the loss itself
-        near = np.flatnonzero(np.minimum(np.abs(u), np.abs(u - top)) < FAR * width)
-        z, t = u[near] / width, np.minimum((top[near] - u[near]) / width, 2 * FAR)
-        mass = ndtr(z) - ndtr(-t)
-        peak_zero, peak_top = (np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi) for x in (z, t))
-        slope[near] = -2 * p[near] * (u[near] * mass - width * (peak_top - peak_zero))
-        bend[near] = 2 * p[near] * (mass - np.where(t < 2 * FAR, top[near], 0.0) * peak_top / width)
-    return Background(value, slope, bend)
-
-
-def derivatives(
-    problem: QLossProblem,
-    w: NDArray[np.float64],
-    chosen: NDArray[np.integer],
-    background: Background,
-    outside: NDArray[np.float64] | float = 1.0,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gradient and Hessian of F in the chosen weights (N is the bias), as far as the background knows it.
-
-    Each example counts as much as `outside` says.
-    """
-    second, first = problem.matrix.moments(
-        chosen, background.bend * outside, background.slope * outside * problem.y
-    )
-    penalty = np.where(chosen < problem.num_features, problem.lam, 0.0)  # the bias is free
-    second[np.diag_indices_from(second)] += 2 * penalty
-    first += 2 * penalty * np.append(w, 0.0)[chosen]
-    return first, second
+    inside = np.clip(u, 0.0, top)
+    value = p * np.square(inside)
+    if width == 0.0:
+        between = (u > 0) & (u < top)
+        return Background(value, np.where(between, -2.0 * p * u, 0.0), np.where(between, 2.0 * p, 0.0))
+    ends = [u - width, u + width]
+    low, high = (np.clip(end, 0.0, top) for end in ends)
+    slope_low, slope_high = (np.where((end > 0) & (end < top), 2.0 * end, 0.0) for end in ends)
+    share = 0.5 * p / width
+    return Background(value, -share * (high + low) * (high - low), share * (slope_high - slope_low))
 
 
 def build(
@@ -143,13 +122,19 @@ def build(
     batch = np.asarray(batch, dtype=np.intp)
     outside = np.ones(problem.num_examples)
     outside[batch] = 0.0
-    w, steps = problem.values(levels)[0], problem.steps[neighbourhood.weights]
-    gradient, hessian = derivatives(problem, w, neighbourhood.weights, background, outside)
+    chosen, (w, _) = neighbourhood.weights, problem.values(levels)
+    hessian, gradient = problem.matrix.moments(
+        chosen, background.bend * outside, background.slope * outside * problem.y
+    )
+    penalty = np.where(chosen < problem.num_features, problem.lam, 0.0)  # the bias is free
+    hessian[np.diag_indices_from(hessian)] += 2 * penalty
+    gradient += 2 * penalty * np.append(w, 0.0)[chosen]
+    steps = problem.steps[chosen]
     gradient, hessian = gradient * steps, hessian * np.outer(steps, steps)
     offset = background.value @ outside + problem.lam * (w @ w)
 
     # Weights are moved from `levels` to `low`, and from there by their bits.
-    base, owner = neighbourhood.low - levels[neighbourhood.weights], neighbourhood.owner
+    base, owner = neighbourhood.low - levels[chosen], neighbourhood.owner
     linear = (gradient + hessian @ base)[owner] * neighbourhood.size
     quadratic = hessian[np.ix_(owner, owner)] * np.outer(neighbourhood.size, neighbourhood.size)
     offset += gradient @ base + 0.5 * base @ hessian @ base
@@ -157,7 +142,7 @@ def build(
         return SubQubo.from_hessian(linear, quadratic, float(offset), len(linear))
 
     p, cap = problem.share[batch], problem.cap[batch]
-    per_level = problem.matrix.block(batch, neighbourhood.weights) * problem.y[batch, None] * steps
+    per_level = problem.matrix.block(batch, chosen) * problem.y[batch, None] * steps
     per_bit = per_level[:, owner] * neighbourhood.size
     # p_s [(gap_s + per_bit_s·x - τ·z_s)² + (1 - q_s)² (1 - msb_s)], gap_s to the lowest target level.
     tau = problem.target_grid.bit_values[0]

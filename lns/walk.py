@@ -12,6 +12,7 @@ What comes out of a walk is a proposal: its objective is always taken from the p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lns.descent import NEWTON_FEATURES
-from lns.kernels import FAST
+from lns.kernels import BLOCK, FAST
 from lns.matrix import SparseMatrix
 
 if TYPE_CHECKING:
@@ -29,27 +30,17 @@ if TYPE_CHECKING:
 
 PARTNERS = 6  # correlated weights remembered for each weight
 PAIRS = 0.3  # share of the moves in which a partner moves along
-RUN = 512  # single-precision sums are at most this long before they go on in double precision
 
 # Work is measured in what takes about a nanosecond: counted, not timed, so that walks can be repeated.
 DENSE_ENTRY, SPARSE_ENTRY, ATTEMPT = 0.25, 1.1, 110.0
 SEGMENTS = 60  # of a walk, at most: between them steps adapt and the clock is looked at
-LEAST_SEGMENT = 10  # looks at all examples that a segment has to be worth,
 LONGEST_SEGMENT = 1e8  # a tenth of a second: a walk of any length hears of the time and of Ctrl-C
-LATE = 0.1  # share of its time by which a walk may be late before it hurries
-FEWEST_SEGMENTS = 8  # unless there would be fewer: work that takes longer than reckoned has to be noticed
-
-# A weight that takes every step it is offered says little at this temperature: it is drawn less often, but at
-# least so often in comparison with one that takes none.
-LEAST_DRAWN = 0.4
-DRAWS = 4096  # length of the list that weights are drawn from
 FROZEN = 1e-3  # times the cold end: the temperature of the last segment
-FORGET = 0.5  # of what was counted in the segments before
 
-# Nor does it get anywhere by steps of one level that are nearly always taken. From segment to segment the
-# steps of a weight become longer or shorter, until it takes about so many of them.
-FEW_TAKEN, MANY_TAKEN = 0.3, 0.55
-LONGER = 1.5
+# A weight that takes nearly every step it is offered gets nowhere by steps of one level. From segment to
+# segment the steps of a weight become longer or shorter, until it takes about this share of them.
+TAKEN = 0.4
+FORGET = 0.5  # of what was counted in the segments before
 
 
 class Columns(NamedTuple):
@@ -88,9 +79,8 @@ class Walker:
         self.columns = compact(problem, sign)
         self.cost = self.columns.cost
         self.move_work = ATTEMPT + float(self.cost[self.cost > 0].mean())  # of an average attempt
-        self.look = (
-            float(self.cost.sum()) + 4.0 * rows + ATTEMPT * len(self.cost)
-        )  # at all examples and weights
+        # The work of a look at all examples and weights.
+        self.look = float(self.cost.sum()) + 4.0 * rows + ATTEMPT * len(self.cost)
         self.partner, self.ratio = partner, ratio
 
     def walk(
@@ -100,41 +90,39 @@ class Walker:
         """The best codes that a walk from `codes` comes across.
 
         `problem` has these examples and the levels to walk on. Temperatures are changes of F; they fall from
-        `hot` to `cold` while the work of so many `moves` is done; the last segment only goes down. Between
-        segments the walk asks which share of the time is `used`: one that will not end in time cools faster.
+        `hot` to `cold` while the work of so many `moves` is done, or faster if that takes longer than what
+        is left of the time, of which a share is `used`; the last segment only goes down. A walk is cut into
+        segments of about as many looks at everything as there are segments: after each there is one more.
         """
         tops, steps = problem.tops, problem.steps
         pairs = PAIRS if self.partner.shape[1] else 0.0
         ratio = np.clip(self.ratio * steps[:, None] / steps[self.partner], -1e3, 1e3)
-        budget, spent, count = moves * self.move_work, 0.0, 0
-        segment = max(budget / SEGMENTS, min(LEAST_SEGMENT * self.look, budget / FEWEST_SEGMENTS))
-        segment = min(segment, max(LONGEST_SEGMENT, self.look))
+        present = np.flatnonzero(self.cost)  # features that no example has stay where they are
+        budget = moves * self.move_work
+        length = budget / min(SEGMENTS, 2.0 + math.sqrt(budget / self.look))
+        length = min(length, max(LONGEST_SEGMENT, self.look))
         best, here = codes, codes.copy()
         w, u, energy = self.place(problem, here)
         lowest, began = energy, used()
         offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
         stride = np.ones(len(codes))  # levels that a step may have, rounded up
-        pace = 1.0  # by how much longer it takes than was reckoned
-        while spent < budget and (now := used()) < 1.0:
-            passed = (now - began) / (1.0 - began) * budget
-            if passed > spent + LATE * budget:  # a moment's delay changes nothing: walks can be repeated
-                pace, spent = max(pace, passed / max(spent, segment)), passed
-            length = min(segment, (budget - spent) / pace)
-            if length <= 0:
-                break
-            ends = [hot * (cold / hot) ** (at / budget) for at in (spent, spent + length)]
-            if spent + length + self.look >= budget:
+        done, step, count = 0.0, (length + self.look) / budget, 0
+        while done < 1.0:
+            ends = [hot * (cold / hot) ** at for at in (done, min(1.0, done + step))]
+            if done + step >= 1.0:
                 ends = [FROZEN * cold] * 2
-            draws = to_draw_from(offered, taken, self.cost > 0)
             anneal(
-                self.columns, self.top, u, 1.0 / len(u), here, w, steps, draws, tops, problem.lam,
+                self.columns, self.top, u, 1.0 / len(u), here, w, steps, present, tops, problem.lam,
                 self.partner, ratio, self.cost, pairs, *ends, length, seed + count, offered, taken, stride,
             )  # fmt: skip
             stride = adapted(stride, offered, taken, tops)
             w, u, energy = self.place(problem, here)  # afresh, before errors of single precision add up
             if energy < lowest:
                 best, lowest = here.copy(), energy
-            spent, count = spent + length + self.look, count + 1
+            count += 1
+            before, in_time = done, (used() - began) / max(1.0 - began, 1e-9)
+            done = max(count * (length + self.look) / budget, in_time)
+            step = done - before
         return best
 
     def place(
@@ -201,26 +189,6 @@ def partners(
     return partner, -hessian[each, partner] / np.square(size)[partner]
 
 
-def share_taken(offered: NDArray[np.float64], taken: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the moves that each weight was offered: a half as long as nothing is known."""
-    return (taken + 1.0) / (offered + 2.0)
-
-
-def to_draw_from(
-    offered: NDArray[np.float64], taken: NDArray[np.float64], present: NDArray[np.bool_] | bool = True
-) -> NDArray[np.intp]:
-    """Weights, each as often as it is to be drawn, by how many of the moves it was offered it has taken.
-
-    Those of features that no example has are left out.
-    """
-    refused = 1.0 - share_taken(offered, taken)
-    offered *= FORGET
-    taken *= FORGET
-    often = (LEAST_DRAWN + (1.0 - LEAST_DRAWN) * refused) * present
-    ends = np.rint(np.cumsum(often) * (max(DRAWS, 4 * len(often)) / often.sum())).astype(np.intp)
-    return np.repeat(np.arange(len(often)), np.diff(ends, prepend=0))
-
-
 def adapted(
     stride: NDArray[np.float64],
     offered: NDArray[np.float64],
@@ -228,9 +196,10 @@ def adapted(
     tops: NDArray[np.integer],
 ) -> NDArray[np.float64]:
     """Longer steps for weights that take most of them, shorter ones for those that take few."""
-    share = share_taken(offered, taken)
-    longer = np.where(share > MANY_TAKEN, LONGER, np.where(share < FEW_TAKEN, 1.0 / LONGER, 1.0))
-    return np.clip(stride * longer, 1.0, np.maximum(0.5 * tops, 1.0))
+    share = (taken + 2.0 * TAKEN) / (offered + 2.0)
+    offered *= FORGET
+    taken *= FORGET
+    return np.clip(stride * np.exp(share - TAKEN), 1.0, np.maximum(0.5 * tops, 1.0))
 
 
 @njit(inline="always", **FAST)
@@ -239,8 +208,9 @@ def _loss(u, top):  # type: ignore[no-untyped-def]
     return min(up * up, top)
 
 
-# In all loops below slices begin at 0 and row numbers are unsigned, so that numba vectorises. The two that
-# every move calls do not count references to their arrays: that took longer than a short column.
+# Sums in single precision go on in double after each block. Slices begin at 0 and row numbers are unsigned,
+# so that numba vectorises. The two loops that every move calls do not count references to their arrays: that
+# took longer than a short column.
 UNCOUNTED = {**FAST, "_nrt": False}
 
 
@@ -251,15 +221,15 @@ def change_of_loss(columns, top, u, i, d):  # type: ignore[no-untyped-def]
     d32 = np.float32(d)
     k, ends = columns.slot[i], columns.ends[i]
     if k >= 0:
-        for s0 in range(0, u.shape[0], RUN):
-            z, us, tops = columns.dense[k, s0 : s0 + RUN], u[s0 : s0 + RUN], top[s0 : s0 + RUN]
+        for s0 in range(0, u.shape[0], BLOCK):
+            z, us, tops = columns.dense[k, s0 : s0 + BLOCK], u[s0 : s0 + BLOCK], top[s0 : s0 + BLOCK]
             part = np.float32(0.0)
             for s in range(z.shape[0]):
                 part += _loss(us[s] - d32 * z[s], tops[s]) - _loss(us[s], tops[s])
             total += part
     else:
-        for j0 in range(ends[0], ends[1], RUN):
-            j1 = min(j0 + RUN, ends[1])
+        for j0 in range(ends[0], ends[1], BLOCK):
+            j1 = min(j0 + BLOCK, ends[1])
             rows, z = columns.indices[j0:j1], columns.values[j0:j1]
             part = np.float32(0.0)
             for j in range(z.shape[0]):
@@ -304,12 +274,12 @@ def draw(state):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def anneal(  # type: ignore[no-untyped-def]
-    columns, top, u, scale, codes, w, steps, draws, tops, lam, partner, ratio, cost, pairs, hot, cold, budget,
-    seed, offered, taken, stride,
+    columns, top, u, scale, codes, w, steps, present, tops, lam, partner, ratio, cost, pairs, hot, cold,
+    budget, seed, offered, taken, stride,
 ):  # fmt: skip
     """Simulated annealing on the collapsed objective; temperatures fall geometrically from hot to cold.
 
-    A move takes a weight from the list `draws` to another level, mostly by a step of up to `stride` levels,
+    A move takes one of the weights `present` to another level, mostly by a step of up to `stride` levels,
     rounded up. With probability `pairs` a correlated weight moves along to make up for it
     (`partner`, `ratio`: how many of its levels balance one level of the first). Walks `codes`, `w` and `u` in
     place until the work of `budget` is done.
@@ -320,7 +290,7 @@ def anneal(  # type: ignore[no-untyped-def]
     fall = np.log(cold / hot) / budget
     while work < budget:
         work += ATTEMPT
-        i = draws[int(draw(state) * draws.shape[0])]
+        i = present[int(draw(state) * present.shape[0])]
         kind = draw(state)
         if kind < 0.8:
             by = 1 + int(draw(state) * stride[i])

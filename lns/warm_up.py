@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lns.problem import QLossProblem
+from lns.rounding import round_compensated
 from lns.rounds import Choice, Part, Task, propose
 from lns.solvers import Tabu
 
@@ -18,8 +19,8 @@ def compile_loops(problem: QLossProblem, sample_rows: int) -> None:
         X = part.problem.matrix.X
         kind = type(X), X.dtype, isinstance(X, np.ndarray) and X.flags.c_contiguous, task.choice.kind
         if kind not in _COMPILED:
-            part.problem.state().gains()
             propose(part, Tabu(), task)
+            round_compensated(part.problem, np.full(part.problem.num_features, 0.5), 0.5)
             _COMPILED.add(kind)
 
 

@@ -49,6 +49,16 @@ def every_code(problem):
     return codes[order], objectives[order]
 
 
+def single_moves(problem, codes):
+    """Change of the objective by one level down and up of every weight, bias last; infinite off the grid."""
+    codes, gains = np.asarray(codes), np.full((len(codes), 2), np.inf)
+    for k, step in enumerate((-1, 1)):
+        moved = codes + step * np.eye(len(codes), dtype=np.int32)
+        possible = (moved.diagonal() >= 0) & (moved.diagonal() <= problem.tops)
+        gains[possible, k] = problem.state(codes).evaluate(moved[possible]) - recomputed(problem, codes)
+    return gains
+
+
 def recomputed(problem, codes):
     """The objective of codes, from nothing but the problem."""
     return problem.objective(*problem.values(np.asarray(codes)))

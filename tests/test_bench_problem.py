@@ -25,7 +25,7 @@ def test_every_case_has_every_figure(result):
     """Tests that both memory orders and sparse data are measured."""
     assert list(result["cases"]) == ["dense, by rows", "dense, by columns", "sparse"]
     for case in result["cases"].values():
-        assert {"objective", "gains"} <= timed(case).keys()
+        assert {"objective", "gradient"} <= timed(case).keys()
         assert min(timed(case).values()) > 0
         assert case["extra_vectors"] > 1
     assert result["to_bqm_seconds"] > 0
@@ -45,6 +45,6 @@ def test_a_miss_is_marked(result):
             case[key]["ratio"] = bench.LIMIT
     made_up["to_bqm_seconds"] = bench.BQM_LIMIT
     assert bench.passed(made_up)
-    made_up["cases"]["sparse"]["gains"]["ratio"] = bench.LIMIT + 0.01
+    made_up["cases"]["sparse"]["gradient"]["ratio"] = bench.LIMIT + 0.01
     assert not bench.passed(made_up)
     assert bench.format(made_up).count("!") == 1

@@ -43,9 +43,7 @@ def test_general_solvers_get_the_whole_qubo():
 
 def test_ablation(capsys, monkeypatch):
     """Tests that mechanisms are switched off in turn, by settings and by patches that are taken back."""
-    chosen = {
-        name: ablation.ABLATIONS[name] for name in ("engine", "no walk", "no partners", "weights drawn alike")
-    }
+    chosen = {name: ablation.ABLATIONS[name] for name in ("engine", "no walk", "no partners")}
     monkeypatch.setattr(ablation, "ABLATIONS", chosen)
     pairs = walk.PAIRS
     argv = ["--instances", "long-servedio 20% 2bit", "--seconds", "0.1", "--seeds", "1", "--ablate", "--json"]

@@ -10,7 +10,7 @@ from search_cases import KINDS, random_problem
 
 from lns import descent
 from lns.descent import continuous_path, descend
-from lns.problem import QLossProblem
+from lns.problem import NEVER, QLossProblem
 
 
 def continuous(X, y, **options):
@@ -41,46 +41,67 @@ def problem(request):
 # ---- derivatives ----
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.7, np.inf])
+@pytest.mark.parametrize("shift", [0.0, 0.7, NEVER])
 def test_derivatives_are_sums_over_examples(blob_problem, shift):
     """Tests loss, gradient and Hessian of some weights and the bias against plain sums, in every layout."""
     w, b = np.array([0.5, -1.0, 0.25, 2.0, -0.75]), 0.125
     columns = np.array([0, 3, 4, 5])
-    loss, gradient, hessian = blob_problem.second_order(w, b, columns, shift)
+    loss, gradient = blob_problem.loss_and_gradient(w, b, shift)
+    hessian = blob_problem.hessian(w, b, columns, shift)
     m, q = np.array(slow.margins(blob_problem, w, b)), blob_problem.q - shift
     rows = np.column_stack([slow.dense(blob_problem), np.ones(60)])[:, columns] * blob_problem.y[:, None]
     p, inside = blob_problem.share, (m > q) & (m < 1)
-    caps = [
-        slow.q_loss(mk, qk) if np.isfinite(qk) else max(0.0, 1 - mk) ** 2 for mk, qk in zip(m, q, strict=True)
-    ]
+    caps = [slow.q_loss(mk, qk) for mk, qk in zip(m, q, strict=True)]
     assert loss == pytest.approx(p @ caps, rel=1e-12)
-    np.testing.assert_allclose(gradient, (-2 * p * inside * (1 - m)) @ rows, atol=1e-12)
+    np.testing.assert_allclose(gradient[columns], (-2 * p * inside * (1 - m)) @ rows, atol=1e-12)
     np.testing.assert_allclose(hessian, (rows * (2 * p * inside)[:, None]).T @ rows, atol=1e-12)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_the_averaged_loss_is_an_average(problem, shift):
+    """Tests it against the mean over margins up to a width to either side."""
+    w, b = anywhere(problem, 1, 0.3)
+    width, at = 0.5, np.linspace(-1, 1, 4001)
+    at = width * 0.5 * (at[1:] + at[:-1])  # the middles of equal pieces
+    u, top = 1.0 - problem.margins(w, b), 1.0 - problem.q + shift
+    losses = [np.clip(u + move, 0.0, top) ** 2 @ problem.share for move in at]
+    assert problem.loss_and_gradient(w, b, shift, width)[0] == pytest.approx(np.mean(losses), rel=1e-6)
+
+
 @pytest.mark.parametrize("width", [0.0, 0.5])
-def test_the_gradient_changes_as_the_hessian_says(problem, width):
-    """Tests the Hessian against differences of the gradient, averaged over margins and not."""
+def test_the_loss_changes_as_the_gradient_says(problem, width):
+    """Tests the gradient against differences of the loss, averaged over margins and not."""
+    w, b = anywhere(problem, 1, 0.3)
+    gradient = problem.loss_and_gradient(w, b, 0.0, width)[1]
+    for i, step in enumerate(1e-6 * np.eye(7)):
+        ahead, behind = (
+            problem.loss_and_gradient(w + s[:-1], b + s[-1], 0.0, width)[0] for s in (step, -step)
+        )
+        assert gradient[i] == pytest.approx((ahead - behind) / 2e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.5])
+def test_the_gradient_changes_as_the_hessian_says(width):
+    """Tests the Hessian against differences of the gradient, where no example bends the loss down."""
+    problem = random_problem(q=-np.inf)
     w, b = anywhere(problem, 1, 0.3)
     columns, step = np.arange(7), 1e-6
-    hessian = problem.second_order(w, b, columns, width=width)[2]
+    hessian = problem.hessian(w, b, columns, width=width)
     for i in columns:
         ahead = np.append(w, b)
         ahead[i] += step
         behind = np.append(w, b)
         behind[i] -= step
-        there, here = (problem.second_order(x[:-1], x[-1], columns, width=width)[1] for x in (ahead, behind))
+        there, here = (problem.loss_and_gradient(x[:-1], x[-1], 0.0, width)[1] for x in (ahead, behind))
         np.testing.assert_allclose((there - here) / (2 * step), hessian[i], atol=1e-6)
 
 
-def test_the_loss_changes_as_the_gradient_says(problem):
-    """Tests both gradients there are against differences of the loss."""
-    w, b = anywhere(problem, 1, 0.3)
-    first, second = problem.loss_and_gradient(w, b)[1], problem.second_order(w, b, np.arange(7))[1]
-    for i, step in enumerate(1e-6 * np.eye(7)):
-        ahead, behind = (problem.mean_loss_at(w + s[:-1], b + s[-1]) for s in (step, -step))
-        assert first[i] == pytest.approx((ahead - behind) / 2e-6, abs=1e-6)
-        assert second[i] == pytest.approx(first[i], abs=1e-12)
+@pytest.mark.parametrize("width", [0.1, 0.9])
+def test_no_direction_bends_down(problem, width):
+    """Tests that the Hessian can be used for Newton's steps, where the averaged loss is not convex, too."""
+    for seed in range(5):
+        w, b = anywhere(problem, seed, 0.3)
+        assert np.linalg.eigvalsh(problem.hessian(w, b, np.arange(7), 0.0, width))[0] > -1e-12
 
 
 # ---- descents ----
@@ -183,7 +204,8 @@ def test_the_convex_problem_is_solved(blobs, layout):
 def test_an_infinite_shift_is_the_convex_problem(blobs):
     """Tests that the first stage of the path ignores q."""
     convex = continuous(*blobs, q=-np.inf, lam=0.01)
-    ends = [continuous_path(continuous(*blobs, q=q, lam=0.01), stages=[np.inf]) for q in (-0.5, -np.inf)]
+    here = np.zeros(5), 0.0
+    ends = [descend(continuous(*blobs, q=q, lam=0.01), *here, shift=NEVER) for q in (-0.5, -np.inf)]
     assert convex.objective(*ends[0]) == pytest.approx(convex.objective(*ends[1]), rel=1e-6)
 
 
@@ -204,7 +226,7 @@ def test_long_data_runs_on_a_sample_first(blobs, monkeypatch):
     """Tests that the last stage on all rows repairs what the sample missed."""
     problem = continuous(*blobs, q=-0.5, lam=0.01)
     whole = problem.objective(*continuous_path(problem))
-    monkeypatch.setattr(descent, "PATH_ROWS", 40)
+    monkeypatch.setattr(descent, "FEW_ROWS", 40)
     assert problem.objective(*continuous_path(problem)) < whole + 0.1
 
 

@@ -71,7 +71,7 @@ def play(problem, start, script, accept=greedy, rule=None, select=None, **params
     records, reason = engine.run(
         search, state.point, select or OneChoice(), accept, script,
         rule or stop.max_rounds(len(script.answers)), params=settings, seed=0, began=perf_counter(),
-        on_round=watch,
+        follow=problem.grid_follows, on_round=watch,
     )  # fmt: skip
     return search, records, reason, seen
 

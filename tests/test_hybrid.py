@@ -578,3 +578,12 @@ def test_the_best_known_objective_is_reached_within_ten_seconds(initial):
     final = workflow.run(hybrid.State()).result()
     assert final.samples.first.energy <= best_known + 1e-6
     assert perf_counter() - began < 10
+
+
+def test_the_energy_of_a_given_start_is_that_of_its_bits():
+    """Tests automatic ranges: bits mean levels of the problem, wherever the start would have its own."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.tile([-1, 1], 30)
+    problem = lns.QLossProblem(X, y)
+    state = lns.hybrid_state(problem, initial=(np.full(3, 0.7), 0.2))
+    w, b = problem.decode(state.samples)
+    assert state.samples.first.energy == pytest.approx(problem.objective(w, b))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lns import kernels, matrix
+from lns import matrix
 from lns.matrix import CHUNK, DenseMatrix, SparseMatrix, as_matrix, over_rows
 from lns.problem import QLossProblem
 
@@ -84,20 +84,11 @@ def test_threaded_objective_equals_numpy(long_problem, long_data):
     assert long_problem.objective(w, b) == pytest.approx(loss + 1e-6 * w @ w, rel=1e-12)
 
 
-def test_threaded_gains_equal_evaluation(long_problem):
-    """Tests all moves against the batch evaluation on several chunks of rows."""
-    state = long_problem.state()
-    steps = np.eye(34, dtype=int)
-    gains = state.gains()
-    np.testing.assert_allclose(state.evaluate(state.codes - steps) - state.objective, gains[:, 0], atol=1e-12)
-    np.testing.assert_allclose(state.evaluate(state.codes + steps) - state.objective, gains[:, 1], atol=1e-12)
-
-
 def test_the_same_call_gives_the_same_bits(long_problem):
     """Tests that threads do not change the order of sums."""
     w = np.linspace(-0.5, 0.5, 33)
     assert len({long_problem.objective(w, 0.1) for _ in range(5)}) == 1
-    first, second = (long_problem.state().gains() for _ in range(2))
+    first, second = (long_problem.loss_and_gradient(w, 0.1)[1] for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -129,7 +120,7 @@ def test_sparse_data_is_never_made_dense(monkeypatch):
         monkeypatch.setattr(kind, "todense", guarded)
     problem = QLossProblem(X, np.where(np.arange(5000) % 2, 1, -1))
     state = problem.state()
-    state.gains()
+    problem.loss_and_gradient(state.weights, state.bias)
     state.evaluate(state.codes[None, :] - 1)
     problem.subset(np.arange(0, 5000, 7)).objective(state.weights, state.bias)
     problem.matrix.moments(np.array([1, 5, 400]), problem.share, problem.share)
@@ -171,15 +162,3 @@ def test_take_keeps_the_order_of_the_rows(layout, blobs):
     rows = np.array([9, 2, 2, 50])
     taken = as_matrix(layout(blobs[0])).take(rows).X
     np.testing.assert_array_equal(taken.toarray() if sparse.issparse(taken) else taken, blobs[0][rows])
-
-
-def test_more_columns_than_a_tile():
-    """Tests row-major gains when the columns do not fill whole tiles."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(kernels.BLOCK + 3, kernels.TILE * 2 + 5))
-    y = np.where(rng.random(len(X)) < 0.5, 1, -1)
-    by_rows, by_columns = (
-        QLossProblem(np.asarray(X, order=order), y, weight_range=(-1, 1), bias_range=(-1, 1)).state().gains()
-        for order in "CF"
-    )
-    np.testing.assert_allclose(by_rows, by_columns, atol=1e-13)

@@ -152,7 +152,7 @@ def test_read_only_files_mapped_into_memory_are_used_in_place(tmp_path):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     problem = QLossProblem(mapped, Y, **RANGES)
     assert np.shares_memory(problem.matrix.X, mapped)
-    assert problem.state().gains().shape == (3, 2)
+    assert np.isfinite(problem.state().objective)
 
 
 def test_duplicate_sparse_entries_are_summed():
@@ -168,7 +168,7 @@ def test_untidy_sparse_columns_of_the_caller_stay_untidy(kind, rows):
     """Tests that sorting and summing happen on a copy."""
     given_ = kind((np.array([1.0, 2.0, 3.0]), np.array(rows), np.array([0, 2, 3])), shape=(4, 2))
     before = [part.copy() for part in (given_.data, given_.indices, given_.indptr)]
-    QLossProblem(given_, Y, **RANGES).state().gains()
+    QLossProblem(given_, Y, **RANGES).loss_and_gradient(np.ones(2), 0.0)
     for part, old in zip((given_.data, given_.indices, given_.indptr), before, strict=True):
         np.testing.assert_array_equal(part, old)
 
@@ -181,7 +181,7 @@ def test_the_arrays_of_the_caller_are_never_changed(blobs, layout):
     before = [array.copy() for array in arrays]
     problem = QLossProblem(data, y, q=q, sample_weight=weight, weight_range=(lo, -lo), bias_range=(-1, 1))
     state = problem.state()
-    state.gains()
+    problem.loss_and_gradient(state.weights, state.bias)
     problem.to_bqm()
     for array, old in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, old)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lns.errors import InvalidInput
-from lns.q_range import effective_error, error_of_bound, q_candidates, q_lower_bound
+from lns.q_range import effective_error, q_candidates, q_lower_bound
 
 TABLE = Path(__file__).parent / "data" / "q_lower_bounds.csv"
 # P(y = -1) that each row of the table was computed with: that of the paper's training folds, 63 % of the data
@@ -40,6 +40,11 @@ def table():
             (row["name"], {k: float(row[str(k)]) for k in (0, 10, 20, 30, 40)})
             for row in csv.DictReader(file)
         ]
+
+
+def error_of_bound(bound):
+    """The error estimate behind a bound without noise: inverse of `q_lower_bound`."""
+    return 1.0 / (1.0 - bound) ** 2
 
 
 @pytest.mark.parametrize("noise", [10, 20, 30, 40])
@@ -116,9 +121,3 @@ def test_a_single_candidate_is_refused():
     with pytest.raises(InvalidInput, match=r"^count must be at least 2\. Got 1\.$"):
         q_candidates(0.1, count=1)
     assert len(q_candidates(0.1, count=2)) == 2
-
-
-def test_a_positive_bound_is_refused():
-    """Tests that q never exceeds 0."""
-    with pytest.raises(InvalidInput, match=r"^bound must be at most 0\. Got 0\.1\.$"):
-        error_of_bound(0.1)

@@ -158,7 +158,7 @@ def test_very_many_features_are_rounded_with_care_too(kind, monkeypatch):
 def test_curvature_may_be_that_of_a_sample(monkeypatch):
     """Tests that what is found on some rows is judged on all."""
     for module in (descent, rounding):
-        monkeypatch.setattr(module, "CURVATURE_ROWS", 40)
+        monkeypatch.setattr(module, "FEW_ROWS", 40)
     problem = random_problem(weight_bits=2)
     w, b = problem.warm_start
     assert recomputed(problem, round_compensated(problem, w, b)) <= nearest(problem, w, b) + 1e-12
@@ -200,3 +200,22 @@ def test_levels_between_codes():
     np.testing.assert_array_equal(levels_of(problem, np.full(6, 9.0), -9.0), [15] * 6 + [0])
     low, high = box_of(problem)
     np.testing.assert_array_equal([low, high], [[-1] * 7, [1] * 7])
+
+
+def test_a_feature_that_no_example_has_without_a_penalty():
+    """Tests an empty column whose weight nothing holds, on a range without zero."""
+    X = np.column_stack([np.random.default_rng(0).normal(size=(80, 3)), np.zeros(80)])
+    y = np.where(X[:, 0] > 0, 1, -1)
+    problem = QLossProblem(X, y, lam=0.0, weight_bits=3, weight_range=(0.15, 3.0), bias_range=(-3, 3))
+    codes = round_compensated(problem, *problem.warm_start)
+    assert recomputed(problem, codes) <= nearest(problem, *problem.warm_start) + 1e-12
+
+
+def test_no_candidate_is_worked_out_once_the_time_is_over(monkeypatch):
+    """Tests that the nearest levels are what is left then."""
+    problem = random_problem(weight_bits=2)
+    w, b = problem.warm_start
+    monkeypatch.setattr(rounding, "hessian_in_levels", None)
+    monkeypatch.setattr(rounding, "Walker", None)
+    codes = round_compensated(problem, w, b, deadline=0.0)
+    np.testing.assert_array_equal(codes, problem.codes(w, b))

@@ -19,6 +19,7 @@ from search_cases import (
     recomputed,
 )
 
+import lns
 from lns import rounds, subproblem
 from lns.rounds import Choice, Part, Task, propose, work_of
 from lns.solvers import make_solver
@@ -405,8 +406,8 @@ def test_what_leaves_the_grid_ends_at_a_minimum(name, kind):
     task = make_task(problem, moves=2000, **CHOICES[name])
     point = propose(part_of(problem, task.codes), make_solver("tabu"), task).point
     least = problem.objective(point[:-1], point[-1])
-    for step in np.vstack([np.eye(7), -np.eye(7)]) * 0.02:
-        assert problem.objective((point + step)[:-1], (point + step)[-1]) > least - 1e-4
+    for step in np.vstack([np.eye(7), -np.eye(7)]) * 0.002:
+        assert problem.objective((point + step)[:-1], (point + step)[-1]) > least - 1e-6
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -600,3 +601,14 @@ def test_a_part_can_be_put_on_other_levels():
     assert there.matrix is part.problem.matrix
     assert are_levels(there.weight_grid, other.weight_grid.hi).all()
     assert part.problem.grids[0].hi[0] == 1.0
+
+
+def test_a_weight_without_examples_stays_where_it_is_off_the_grid():
+    """Tests that a walk between fine levels does not move a weight by rounding it to one of them."""
+    X = np.random.default_rng(0).normal(size=(80, 4))
+    X[:, 2] = 0.0
+    y = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
+    problem = lns.QLossProblem(X, y, lam=0.0, weight_bits=2)
+    task = make_task(problem, moves=2000, **CHOICES["free walk"])
+    point = propose(part_of(problem, task.codes), make_solver("tabu"), task).point
+    assert point[2] == problem.point(task.codes)[2]

@@ -61,26 +61,6 @@ def test_objectives(both):
     np.testing.assert_allclose(mine.evaluate(candidates), reference.evaluate(candidates), atol=1e-12)
 
 
-def test_gains(both):
-    """Tests the gains of all moves, those that leave the grid included."""
-    sharded, whole = both
-    codes = random_codes(whole)
-    codes[:2] = 0, whole.tops[1]
-    np.testing.assert_allclose(sharded.state(codes).gains(), whole.state(codes).gains(), atol=1e-12)
-
-
-@pytest.mark.parametrize(("shift", "width"), [(0.0, 0.0), (0.5, 0.0), (1e100, 0.0), (0.0, 0.5)])
-def test_derivatives(both, shift, width):
-    """Tests loss, gradient and Hessian of some weights, the bias among them."""
-    sharded, whole = both
-    w, b, columns = np.linspace(-1, 1, 6), 0.3, np.array([0, 3, 6])
-    loss, gradient, hessian = sharded.second_order(w, b, columns, shift, width)
-    expected = whole.second_order(w, b, columns, shift, width)
-    assert loss == pytest.approx(expected[0], abs=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
-    np.testing.assert_allclose(hessian, expected[2], atol=1e-12)
-
-
 def test_a_descent_is_that_of_the_whole(both):
     """Tests the same steps to the same end."""
     ends = [np.append(*descent.descend(problem, np.zeros(6), 0.0)) for problem in both]
@@ -88,12 +68,12 @@ def test_a_descent_is_that_of_the_whole(both):
 
 
 def test_what_the_warm_start_needs(both):
-    """Tests value and gradient of the shifted loss, and the mean squares."""
+    """Tests value and gradient of the softened loss, and the mean squares."""
     sharded, whole = both
     w, b = np.linspace(-1, 1, 6), 0.3
-    for shift in (1e100, 0.5, 0.0):
-        loss, gradient = sharded.loss_and_gradient(w, b, shift)
-        expected_loss, expected = whole.loss_and_gradient(w, b, shift)
+    for soft in ((1e100, 0.0), (0.5, 0.0), (0.0, 0.0), (0.5, 0.7)):
+        loss, gradient = sharded.loss_and_gradient(w, b, *soft)
+        expected_loss, expected = whole.loss_and_gradient(w, b, *soft)
         assert loss == pytest.approx(expected_loss, abs=1e-12)
         np.testing.assert_allclose(gradient, expected, atol=1e-12)
     np.testing.assert_allclose(sharded.squared_means(), whole.squared_means(), atol=1e-12)
@@ -173,7 +153,7 @@ def test_the_search_is_that_of_the_whole(data, tmp_path, ranges):
 
 def test_the_warm_start_ends_on_all_rows(data, tmp_path, monkeypatch):
     """Tests that a path on a sample is finished on all rows, as good as that of the whole."""
-    monkeypatch.setattr(descent, "PATH_ROWS", 100)
+    monkeypatch.setattr(descent, "FEW_ROWS", 100)
     X, y = data
     sharded = here(write_shards(tmp_path, X, y, 4), scale=False, lam=0.01)
     whole = lns.QLossProblem(X, y, lam=0.01)

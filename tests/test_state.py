@@ -1,4 +1,4 @@
-"""Tests of the search state: gains and batches against recomputation."""
+"""Tests of the search state against recomputation."""
 
 from __future__ import annotations
 
@@ -27,25 +27,6 @@ def test_objective_and_margins_of_codes(case):
 
 
 @settings(deadline=None)
-@given(slow.problems_with_codes())
-def test_gains_equal_recomputation_for_every_move(case):
-    """Tests each single-level move against the objective before and after it."""
-    problem, codes = case
-    state = State(problem, codes)
-    gains = state.gains()
-    assert gains.shape == (problem.num_features + 1, 2)
-    for i in range(len(codes)):
-        for k, step in enumerate((-1, 1)):
-            moved = codes.copy()
-            moved[i] += step
-            if 0 <= moved[i] <= problem.tops[i]:
-                after = slow.objective(problem, *problem.values(moved))
-                assert gains[i, k] == pytest.approx(after - state.objective, abs=1e-10)
-            else:
-                assert gains[i, k] == np.inf
-
-
-@settings(deadline=None)
 @given(slow.problems_with_codes(), st.data())
 def test_evaluate_equals_the_objective_one_by_one(case, data):
     """Tests the batch evaluation against single objectives, unchanged candidates included."""
@@ -61,11 +42,10 @@ def test_evaluate_of_no_candidates_is_empty(blob_problem):
     assert blob_problem.state().evaluate(np.zeros((0, 6), dtype=int)).shape == (0,)
 
 
-def test_evaluate_and_gains_do_not_move_the_state(blob_problem):
+def test_evaluate_does_not_move_the_state(blob_problem):
     """Tests that looking at candidates changes nothing."""
     state = blob_problem.state()
     before = state.codes.copy(), state.margins.copy(), state.objective
-    state.gains()
     state.evaluate(state.codes[None, :] + 1)
     np.testing.assert_array_equal(state.codes, before[0])
     np.testing.assert_array_equal(state.margins, before[1])
@@ -124,7 +104,6 @@ def test_problem_and_state_add_at_most_eight_vectors(order):
     tracemalloc.start()
     problem = QLossProblem(X, y, weight_range=(-1, 1), bias_range=(-1, 1))
     state = problem.state()
-    state.gains()
     problem.state(state.codes + 1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

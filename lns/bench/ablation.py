@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from lns import rounds, select, walk
+from lns import select, subproblem, walk
 from lns.driver import solve
 from lns.engine import EngineParams
 from lns.problem import QLossProblem
@@ -59,8 +59,7 @@ ABLATIONS: dict[str, tuple[dict[str, Any], tuple[Patch, ...]]] = {
     "all rows": ({"params": EngineParams(sample_rows=10**9, most_rows=10**9)}, ()),
     "no partners": ({}, ((walk, "PAIRS", 0.0),)),
     "steps of one level": ({}, ((walk, "adapted", lambda stride, *_: stride),)),
-    "weights drawn alike": ({}, ((walk, "to_draw_from", lambda offered, taken, met: np.flatnonzero(met)),)),
-    "curvature at the point": ({}, ((rounds, "WIDTH", 0.0),)),
+    "curvature at the point": ({}, ((subproblem, "WIDTH", 0.0),)),
 }  # fmt: skip
 
 
