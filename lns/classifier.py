@@ -23,7 +23,7 @@ from lns.problem import QLossProblem
 from lns.result import Result
 from lns.training_set import TrainingSet
 
-# An estimator is fitted often and on small data: shorter opening walks than a single long run deserves.
+# An estimator is fitted often and on small data: shorter walks than a single long run deserves.
 SEARCH = EngineParams(walk_moves=500)
 FLAGGED = 0.5  # label quality of an example whose margin is q
 INPUT: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}

@@ -19,7 +19,7 @@ from lns.quick_fit import minimise, whitening
 
 Solution = tuple[NDArray[np.float64], float]
 
-# A shorter path than that of `lns.quick_fit`: enough to tell a good q from a bad one.
+# A path of few stages: enough to tell a good q from a bad one.
 STAGES = (1.0, 0.25, 0.0)
 ITERATIONS = 25
 CONVEX_ITERATIONS = 60

@@ -1,11 +1,11 @@
 """The continuous problem: descents without a grid, and the path from the convex loss to the wanted q.
 
 With q = -∞ the loss is the squared hinge and its minimum is unique. Raising q in stages, each started from
-the minimum of the one before, lands near a good basin of the non-convex problem. Two such paths are followed
-and the better end is kept: one along the loss itself, and one along the loss averaged over margins some way
-around, which narrow basins do not catch. The loss is quadratic wherever no example comes to an edge of it, so
-that Newton's method needs few steps; where features are too many for a square matrix of them, L-BFGS takes
-its place.
+the minimum of the one before, lands near a good basin of the non-convex problem. On the way the loss of an
+example is averaged over the margins around its own: narrow basins do not catch the path then. How far around
+is best depends on the data: two paths are followed, and the lower end is kept. The loss is quadratic wherever
+no example comes to an edge of it, so that Newton's method needs few steps; where features are too many for a
+square matrix of them, L-BFGS takes its place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Point = tuple[NDArray[np.float64], float]  # weights and bias
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest weights, bias last
 
 STAGES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)  # how far below the wanted q each truncates the loss
-PATH_WIDTHS = (0.0, 0.9)  # of the margins over which the loss of each path is averaged
+PATH_WIDTHS = (0.5, 1.5)  # of the margins over which the loss of each path is averaged on the way
 ROUGHLY = 1e-4  # `enough` of all stages but the last
 FEW_ROWS = 50_000  # the path runs on at most so many rows, and curvature is that of at most so many
 NEWTON_FEATURES = 640  # above that a Hessian costs more than the steps it saves
@@ -76,11 +76,8 @@ def descend(
     n = problem.num_features
     low, high = box or (np.full(n + 1, -np.inf), np.full(n + 1, np.inf))
     at = np.clip(np.append(w, b), low, high)
-    # Where some weights are held on levels, the others set out from a corner of the box: Newton's steps end
-    # at many limits at once there.
-    cornered = free is not None and bool(np.isfinite(low[free]).any())
     free = np.arange(n + 1) if free is None else free
-    method = _quasi_newton if cornered or len(free) > NEWTON_FEATURES else _newton
+    method = _quasi_newton if len(free) > NEWTON_FEATURES else _newton
     over = lambda: perf_counter() > deadline or expired()  # noqa: E731
     rest = (shift, width), low, high, free, steps, enough, over
     at = method(problem, at, *rest)
@@ -121,14 +118,9 @@ def _newton(
                 exact = few.hessian(at[:-1], float(at[-1]), free, *soft)
                 exact[np.diag_indices_from(exact)] += 2.0 * penalty[free]
             hessian = exact
-        here = at[free]
-        loose = np.flatnonzero(
-            ~((here <= low[free]) & (gradient > 0) | (here >= high[free]) & (gradient < 0))
-        )
         step = np.zeros(len(at))
-        matrix = hessian[np.ix_(loose, loose)] + np.diag(damping * size[loose])
-        step[free[loose]] = -_solved(matrix, gradient[loose])
-        promised = -0.5 * float(step[free] @ gradient)
+        model = hessian + np.diag(damping * size)
+        step[free], promised = _lowest(model, gradient, (low - at)[free], (high - at)[free])
         if promised <= LEAST_PROMISE * enough * value:
             if fresh:
                 break
@@ -154,6 +146,26 @@ def _newton(
         else:
             hessian = None
     return at
+
+
+def _lowest(
+    hessian: NDArray, gradient: NDArray, low: NDArray, high: NDArray
+) -> tuple[NDArray[np.float64], float]:
+    """The step to the lowest point of a quadratic model within a box, and by how much it lies lower.
+
+    What would go beyond a limit is stopped there, and the others make up for it, until none does.
+    """
+    step = np.zeros(len(gradient))
+    loose = np.flatnonzero(~((low >= 0) & (gradient > 0) | (high <= 0) & (gradient < 0)))
+    while len(loose):
+        wanted = -_solved(hessian[np.ix_(loose, loose)], gradient[loose] + hessian[loose] @ step)
+        step[loose] = np.clip(wanted, low[loose], high[loose])
+        inside = step[loose] == wanted
+        if inside.all():
+            break
+        loose = loose[inside]
+        step[loose] = 0.0
+    return step, -float(gradient @ step + 0.5 * step @ hessian @ step)
 
 
 def _with(hessian: NDArray, step: NDArray, change: NDArray) -> NDArray[np.float64]:
@@ -223,8 +235,7 @@ def continuous_path(problem: QLossProblem, box: Box | None = None, deadline: flo
         ends = []
         for widest in PATH_WIDTHS:
             w, b = convex
-            stages = [*((shift, widest) for shift in STAGES), (0.0, widest / 2)]
-            for shift, width in stages:
+            for shift, width in (*((shift, widest) for shift in STAGES), (0.0, widest / 2)):
                 w, b = descend(
                     part, w, b, shift=shift, width=width, box=box, enough=ROUGHLY, deadline=deadline
                 )

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 KINDS = ("window", "hop", "fusion")
 BACKGROUNDS = ("curvature", "pinned")
-HEATS = (60.0, 20.0, 6.0)  # at which walks of the composer begin, in units of an average example's loss
 
 
 class OneBlasThread:
@@ -225,7 +224,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
     Parameters
     ----------
     polish
-        Moves of a short walk from the best read, per weight, as in `lns.solve`; 0 for none.
+        Moves of a short walk from the best read, per weight; 0 for none.
     accept
         ``"greedy"`` or a callable (see `lns.accept`).
     keep
@@ -255,7 +254,7 @@ class QLossComposer(traits.SubsamplesComposer, traits.SISO, hybrid.Runnable):
             cand = rounds.best_read(here, move.neighbourhood, move.bits(state.subsamples))
             if self.polish:
                 part, seed, moves = model.part, int(rng.integers(2**31)), self.polish * len(cand)
-                unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(HEATS)
+                unit, heat = max(float(energies.min()), 1e-300) / part.rows, rng.choice(EngineParams.heats)
                 walked = part.walker.walk(part.problem, cand, heat * unit, rounds.COLD * unit, moves, seed)
                 pair = np.stack([cand, walked])  # the walk looks at a part of very large data
                 cand = pair[np.argmin(here.evaluate(pair))]

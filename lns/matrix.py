@@ -1,8 +1,8 @@
 """The data matrix behind a problem: dense in either memory order, or compressed columns.
 
-Both kinds offer the same few operations, so that nothing above this module asks which one it has.
-Dense arrays are used where they lie, never copied; column-major ones are faster, because a move
-changes one column. Sparse data is kept in compressed columns and never made dense.
+Both kinds offer the same few operations, so that nothing above this module asks which one it has. Dense
+arrays are used where they lie, never copied; column-major ones are faster to walk. Sparse data is kept in
+compressed columns and never made dense.
 """
 
 from __future__ import annotations
@@ -88,10 +88,6 @@ class DenseMatrix:
 
     def __reduce__(self) -> tuple[type[DenseMatrix], tuple[NDArray]]:
         return DenseMatrix, (self.X,)  # pickled by value, compiled loops would be compiled again
-
-    @property
-    def nbytes(self) -> int:
-        return self.X.nbytes
 
     def margins(self, w: NDArray, b: float, y: NDArray) -> NDArray[np.float64]:
         """y_s (w·x_s + b) of every example, accumulated in double precision."""
@@ -196,10 +192,6 @@ class SparseMatrix:
         """Chosen rows and columns."""
         chosen = self.by_rows[rows]
         return chosen if np.array_equal(columns, np.arange(self.shape[1])) else chosen[:, columns]
-
-    @property
-    def nbytes(self) -> int:
-        return self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes
 
     @property
     def _width(self) -> int:

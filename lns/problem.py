@@ -342,7 +342,7 @@ class QLossProblem:
         return self.margins(w, b) <= self.q
 
     def state(self, codes: NDArray[np.integer] | None = None) -> State:
-        """A mutable search state at the given codes (default: those nearest to all-zero weights)."""
+        """A search state at the given codes (default: those nearest to all-zero weights)."""
         from lns.state import State
 
         if codes is None:
@@ -372,12 +372,6 @@ class QLossProblem:
         return QLossProblem.assemble(
             self.model(), self.matrix.take(rows), self.y[rows], self.q[rows], share / share.sum()
         )
-
-    def reweighted(self, share: NDArray[np.float64]) -> QLossProblem:
-        """The same problem, sharing its data, with other shares of the examples in the mean."""
-        other = copy(self)
-        other.share, other._known = share, {}
-        return other
 
     def sample(self, rows: int, keep: bool = True) -> QLossProblem:
         """At most so many of the examples, always the same ones; kept for the next time, or not."""

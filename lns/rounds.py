@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lns import neighbourhood as nb
 from lns import subproblem
 from lns.clock import Clock
-from lns.descent import FEW_ROWS, descend
+from lns.descent import descend
 from lns.grid import Grid, unpack_bits
 from lns.matrix import numbers_per_row
 from lns.rounding import box_of, levels_of
@@ -56,8 +56,7 @@ class Part:
     @cached_property
     def walker(self) -> Walker:
         """The examples in the form in which walks are fast."""
-        few = self.problem.sample(FEW_ROWS)
-        return Walker(self.problem, *partners(few, few.matrix.margins(*self.point, few.y)))
+        return Walker(self.problem, *partners(self.problem, *self.point))
 
     def on(self, grids: tuple[Grid, Grid]) -> QLossProblem:
         """The examples on some levels."""

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lns.descent import NEWTON_FEATURES
+from lns.descent import FEW_ROWS, NEWTON_FEATURES
 from lns.kernels import BLOCK, FAST
 from lns.matrix import SparseMatrix
 
@@ -167,9 +167,9 @@ def compact(problem: QLossProblem, sign: NDArray[np.float32]) -> Columns:
 
 
 def partners(
-    problem: QLossProblem, margins: NDArray[np.float64]
+    problem: QLossProblem, w: NDArray[np.float64], b: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Which weights can make up for each other, from the curvature at these margins, and how much it takes.
+    """Which weights can make up for each other, from the curvature at a point, and how much it takes.
 
     A change of weight i is best balanced by -H_ij / H_jj as much of weight j. With very many features there
     are none: their correlations would not fit.
@@ -177,9 +177,10 @@ def partners(
     n = problem.num_features + 1
     if n > NEWTON_FEATURES:
         return np.empty((n, 0), dtype=np.intp), np.empty((n, 0))
-    active = (margins < 1) & (margins > problem.q)
-    bend = problem.share * np.where(active, 1.0, 0.01)  # the rest may become active
-    hessian, _ = problem.matrix.moments(np.arange(n), bend, bend)
+    few = problem.sample(FEW_ROWS)
+    margins = few.matrix.margins(w, b, few.y)
+    bend = few.share * np.where((margins < 1) & (margins > few.q), 1.0, 0.01)  # the rest may become active
+    hessian, _ = few.matrix.moments(np.arange(n), bend, bend)
     size = np.sqrt(np.diag(hessian)) + 1e-150  # a feature may be absent from a sample
     likeness = np.abs(hessian) / np.outer(size, size)
     np.fill_diagonal(likeness, -1.0)

@@ -167,7 +167,7 @@ def test_curvature_may_be_that_of_a_sample(monkeypatch):
 def swept(problem, levels, deadline=math.inf):
     """Where sweeps over the weights, in their order, lead from these levels."""
     codes = np.rint(levels).astype(np.int32)
-    walker = Walker(problem, *partners(problem, problem.state(codes).margins))
+    walker = Walker(problem, *partners(problem, *problem.values(codes)))
     return sweep(walker, problem, levels, np.arange(len(levels)), deadline)
 
 

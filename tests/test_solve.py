@@ -412,7 +412,7 @@ def test_long_servedio_is_no_worse_than_a_long_walk(rate):
     """Tests a hundred rounds on 21 features against half a million moves of plain annealing."""
     problem = noisy_long_servedio(400, rate, seed=3)
     start = problem.codes(*problem.warm_start)
-    walker = Walker(problem, *partners(problem, problem.state(start).margins))
+    walker = Walker(problem, *partners(problem, *problem.values(start)))
     walk = recomputed(problem, walker.walk(problem, start, 30 / 400, 0.02 / 400, 500_000, 0))
     result = lns.solve(problem, max_rounds=100, time_limit=None, seed=0)
     assert result.objective <= walk + 1e-9

@@ -25,7 +25,7 @@ VARIANTS = {
 
 def ready(problem, codes=None):
     """A walker whose weights know their partners at these codes."""
-    return Walker(problem, *partners(problem, problem.state(codes).margins))
+    return Walker(problem, *partners(problem, *problem.values(codes)))
 
 
 def walk_from(problem, start, hot, cold, moves, seed, **options):

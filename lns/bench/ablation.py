@@ -9,6 +9,7 @@ sets, where nothing else runs beside an annealer.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,16 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from lns import select, subproblem, walk
+from lns import descent, rounding, rounds, select, start, subproblem, walk
 from lns.driver import solve
 from lns.engine import EngineParams
 from lns.problem import QLossProblem
+from lns.settings import Settings
 from lns.subproblem import SubQubo
 
 
 def null(sub: SubQubo, start: NDArray[np.int8], seed: int) -> NDArray[np.int8]:
     """The bits as they stand."""
     return start[None, :]
+
+
+def nearest(problem: QLossProblem, w: NDArray, b: float, deadline: float) -> NDArray[np.int32]:
+    """Each weight on the level next to it."""
+    return problem.codes(w, b)
 
 
 def random(sub: SubQubo, start: NDArray[np.int8], seed: int) -> NDArray[np.int8]:
@@ -60,7 +67,22 @@ ABLATIONS: dict[str, tuple[dict[str, Any], tuple[Patch, ...]]] = {
     "no partners": ({}, ((walk, "PAIRS", 0.0),)),
     "steps of one level": ({}, ((walk, "adapted", lambda stride, *_: stride),)),
     "curvature at the point": ({}, ((subproblem, "WIDTH", 0.0),)),
+    "answers as they are": ({}, ((rounds, "on_the_way", lambda sub, start, samples: samples),)),
+    "kinds drawn alike": ({}, ((select.Wheel, "draw", lambda wheel, kinds, rng: str(rng.choice(kinds))),)),
+    "levels stay": ({}, ((Settings, "follows", lambda settings, problem: False),)),
+    "path along the loss itself": ({}, ((descent, "PATH_WIDTHS", (0.0,)),)),
+    "one path": ({}, ((descent, "PATH_WIDTHS", (0.5,)),)),
+    "nearest levels": ({}, ((start, "round_compensated", nearest),)),
+    "no halves": ({}, ((rounding, "_by_halves", lambda problem, at, end: np.rint(at).astype(np.int32)),)),
+    "no sweeps": ({}, ((rounding, "_by_sweeps", lambda problem, starts, deadline: ()),)),
 }  # fmt: skip
+
+
+def afresh(problem: QLossProblem) -> QLossProblem:
+    """The same problem, sharing its data, whose start is not known yet."""
+    other = copy.copy(problem)
+    other._cut_short = True
+    return other
 
 
 @contextlib.contextmanager
@@ -106,7 +128,8 @@ def ablation_row(name: str, problem: QLossProblem, seconds: float, seeds: int) -
     for seed in range(seeds):
         for kind, (settings, patches) in ABLATIONS.items():
             with patched(patches):
-                ends[kind].append(solve(problem, time_limit=seconds, seed=seed, **settings).objective)
+                result = solve(afresh(problem), time_limit=seconds, seed=seed, **settings)
+                ends[kind].append(result.objective)
     whole = np.array(ends["engine"])
     row: dict[str, Any] = {"problem": name, "engine": float(np.median(whole))}
     for kind, values in ends.items():

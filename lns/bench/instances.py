@@ -31,13 +31,14 @@ class Instance:
     noise: float
     bits: int
     per_class: bool = False
+    given_range: bool = False
 
     @property
     def name(self) -> str:
         """Short name, as in the table."""
-        return (
-            f"{self.dataset} {100 * self.noise:.0f}% {self.bits}bit{' per-class q' if self.per_class else ''}"
-        )
+        words = [self.dataset, f"{100 * self.noise:.0f}%", f"{self.bits}bit"]
+        words += ["per-class q"] * self.per_class + ["given range"] * self.given_range
+        return " ".join(words)
 
     def make(self, data_dir: str | None) -> QLossProblem:
         """70 % of the data (at most 20,000 rows), negatives flipped."""
@@ -55,7 +56,8 @@ class Instance:
         q: Any = -0.5
         if self.per_class:
             q = dict(zip((-1, 1), CLASS_Q[self.dataset], strict=True))
-        return QLossProblem(data.X, y, q=q, lam=1e-6, weight_bits=self.bits)
+        ranges: Any = {"weight_range": (-3.0, 3.0), "bias_range": (-8.0, 8.0)} if self.given_range else {}
+        return QLossProblem(data.X, y, q=q, lam=1e-6, weight_bits=self.bits, **ranges)
 
 
 def panel() -> list[Instance]:
@@ -64,7 +66,11 @@ def panel() -> list[Instance]:
     synthetic = [Instance(name, noise, bits) for name in SYNTHETIC for noise in noises for bits in (2, 4)]
     real = [Instance(name, noise, 4) for name in CLASS_Q for noise in noises]
     per_class = [Instance(name, 0.4, 4, per_class=True) for name in CLASS_Q]
-    return synthetic + real + per_class + [Instance(name, 0.4, bits) for name in CLASS_Q for bits in (1, 2)]
+    low = [
+        Instance(name, 0.4, bits, given_range=given)
+        for name in CLASS_Q for bits in (1, 2) for given in (False, True)
+    ]  # fmt: skip
+    return synthetic + real + per_class + low
 
 
 def many_rows(data_dir: str | None) -> QLossProblem:

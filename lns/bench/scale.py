@@ -70,9 +70,9 @@ def make_text(rows: int, features: int, seed: int = 0) -> tuple[sparse.csr_array
     """Rows of words with a power law, half of which say nothing, and labels of a linear rule."""
     rng = np.random.default_rng(seed)
     parts = [_words(min(10_000, rows - a), features, rng) for a in range(0, rows, 10_000)]
-    X = sparse.vstack(parts, format="csr")
     weight = rng.standard_normal(features) * (rng.random(features) < 0.5)
-    score = X @ weight
+    score = np.concatenate([part @ weight for part in parts])
+    X = sparse.vstack(parts, format="csr")
     score += 0.1 * score.std() * rng.standard_normal(rows)
     return X, np.where(score > np.median(score), 1, -1).astype(np.int8)
 
@@ -116,8 +116,6 @@ def measure(rows: int, seconds: float) -> Row:
 
 def measure_text(rows: int, features: int, seconds: float) -> Row:
     """One size of the second table; errors are those on clean labels of other rows."""
-    from sklearn.svm import LinearSVC
-
     solve(QLossProblem(*make_text(200, 1_000), **TEXT_SETTINGS), max_rounds=4, time_limit=None)
     X, y = make_text(rows + TEST_ROWS, features)
     test, truth, X, y = X[rows:], y[rows:], X[:rows], y[:rows]
@@ -128,6 +126,8 @@ def measure_text(rows: int, features: int, seconds: float) -> Row:
     result: list[Result] = []
     took = timed(lambda: result.append(solve(problem, time_limit=seconds)))
     peak = peak_memory_mb() or np.nan
+    from sklearn.svm import LinearSVC  # not before: it needs memory, too
+
     svc = LinearSVC()
     svc_seconds = timed(lambda: svc.fit(X, y))
     return {

@@ -23,7 +23,7 @@ NODES = 3
 TIMES = 10  # covertype so many times over
 ROWS = TIMES * 581_012
 JITTER = 0.01
-OPENING = 200  # moves per weight of the walks that open the run
+WALK_MOVES = 200  # per weight
 
 
 def measure(count: int, rows: int | None, max_rounds: int, data_dir: str | None) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def measure(count: int, rows: int | None, max_rounds: int, data_dir: str | None)
                     problem,
                     time_limit=None,
                     max_rounds=max_rounds,
-                    params=EngineParams(walk_moves=OPENING),
+                    params=EngineParams(walk_moves=WALK_MOVES),
                 )
                 processes = family()
     data_mb = problem.num_examples * problem.num_features * 4 / 2**20

@@ -77,7 +77,7 @@ class Plan:
         d_w of the paper's table.
     intervals, lams, pairs, even, detours
         The values that settings are made of.
-    rounds, polish, opening, walks, heats
+    rounds, walk_moves, heats
         Of the search (`lns.engine.EngineParams`): limited by rounds, so that results do not depend on the
         machine. Cool walks keep to the basin that the path has found.
     choice_folds
@@ -94,9 +94,7 @@ class Plan:
     pairs: tuple[tuple[float, float], ...]
     detours: tuple[float, ...] = ()
     rounds: int = 10
-    polish: int = 100
-    opening: int = 2000
-    walks: int = 10
+    walk_moves: int = 2000
     heats: tuple[float, ...] = (6.0, 0.6, 20.0, 60.0, 200.0)
     choice_folds: int = 5
     shortlist: int = 6
@@ -145,8 +143,7 @@ _REAL: dict[str, Any] = {
     "pairs": tuple((n, p) for n in (-3.0, -2.0, -1.4, -1.0, -0.7, -0.5, -0.35) for p in POSITIVE if p > n),
     "detours": (-0.7, -0.5, -2.0),
     "choice_folds": 3,
-    "opening": 20,
-    "walks": 4,
+    "walk_moves": 20,
     "heats": (0.6,),
 }
 

@@ -44,7 +44,7 @@ def train(part: Part, setting: QSetting, plan: Plan, seed: int) -> tuple[QLossPr
     rounds = plan.rounds if setting.searched else 0
     result = solve(
         problem, time_limit=None, max_rounds=rounds, initial=start, seed=seed, workers=1,
-        params=EngineParams(walk_moves=plan.opening, heats=plan.heats),
+        params=EngineParams(walk_moves=plan.walk_moves, heats=plan.heats),
     )  # fmt: skip
     return problem, (result.weights, result.bias)
 
