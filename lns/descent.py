@@ -16,11 +16,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from lns.kernels import FAST
 from lns.problem import NEVER
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ NEWTON_FEATURES = 640  # above that a Hessian costs more than the steps it saves
 STEPS = 60  # of Newton's method, at most
 ENOUGH = 1e-6  # of the objective: a step that gains less is the last
 LEAST_PROMISE = 0.1  # a step that promises less than this share of `enough` is not tried
+BOX_STEPS, BOX_ENOUGH = 20, 0.01  # of Newton's method within a box, for a model; what a step adds at least
 LEAST_DAMPING = 1e-9  # in terms of the curvature of all examples
 
 
@@ -79,10 +82,7 @@ def descend(
     free = np.arange(n + 1) if free is None else free
     method = _quasi_newton if len(free) > NEWTON_FEATURES else _newton
     over = lambda: perf_counter() > deadline or expired()  # noqa: E731
-    rest = (shift, width), low, high, free, steps, enough, over
-    at = method(problem, at, *rest)
-    if method is _newton and ((at <= low) | (at >= high))[free].any():
-        at = _quasi_newton(problem, at, *rest)  # steps that are cut off at a box may end above the minimum
+    at = method(problem, at, (shift, width), low, high, free, steps, enough, over)
     return at[:-1], float(at[-1])
 
 
@@ -151,21 +151,44 @@ def _newton(
 def _lowest(
     hessian: NDArray, gradient: NDArray, low: NDArray, high: NDArray
 ) -> tuple[NDArray[np.float64], float]:
-    """The step to the lowest point of a quadratic model within a box, and by how much it lies lower.
+    """The step to the lowest point of a quadratic model within a box, nearly, and by how much it lies lower.
 
-    What would go beyond a limit is stopped there, and the others make up for it, until none does.
+    A sweep over single weights tells which of them stop at a limit. Newton's step takes the others to where
+    they are best: cut off at the limits or, if that is too much, only until one is stopped; and so on.
     """
-    step = np.zeros(len(gradient))
-    loose = np.flatnonzero(~((low >= 0) & (gradient > 0) | (high <= 0) & (gradient < 0)))
-    while len(loose):
-        wanted = -_solved(hessian[np.ix_(loose, loose)], gradient[loose] + hessian[loose] @ step)
-        step[loose] = np.clip(wanted, low[loose], high[loose])
-        inside = step[loose] == wanted
-        if inside.all():
+    step, slope, gained = np.zeros(len(gradient)), gradient.copy(), 0.0
+    for _ in range(BOX_STEPS):
+        sweep_box(hessian, slope, step, low, high)
+        swept = -0.5 * float(step @ (gradient + slope))
+        loose = np.flatnonzero((step > low) & (step < high))
+        way = np.zeros(len(step))
+        way[loose] = -_solved(hessian[np.ix_(loose, loose)], slope[loose])
+        ends = np.clip(step + way, low, high)
+        exact = len(loose) == len(step) and bool((ends == step + way).all())
+        there = gradient + hessian @ ends
+        if -0.5 * float(ends @ (gradient + there)) < swept:
+            room = np.where(way > 0, high - step, low - step)[loose]
+            share = np.divide(room, way[loose], out=np.ones(len(loose)), where=way[loose] != 0)
+            ends = np.clip(step + share.min(initial=1.0) * way, low, high)
+            there = gradient + hessian @ ends
+        step, slope, before = ends, there, gained
+        gained = -0.5 * float(step @ (gradient + slope))
+        if exact or gained - before <= BOX_ENOUGH * gained:
             break
-        loose = loose[inside]
-        step[loose] = 0.0
-    return step, -float(gradient @ step + 0.5 * step @ hessian @ step)
+    return step, gained
+
+
+@njit(**FAST)
+def sweep_box(hessian, slope, step, low, high):  # type: ignore[no-untyped-def]
+    """Each weight in turn goes to where a quadratic model is lowest within its limits."""
+    for i in range(len(step)):
+        if hessian[i, i] > 0.0:
+            there = min(max(step[i] - slope[i] / hessian[i, i], low[i]), high[i])
+            if there != step[i]:
+                way = there - step[i]
+                step[i] = there
+                for j in range(len(step)):
+                    slope[j] += way * hessian[i, j]
 
 
 def _with(hessian: NDArray, step: NDArray, change: NDArray) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from lns.problem import QLossProblem
 def test_panel_names_are_unique():
     """Tests that every instance can be picked by its name."""
     names = [instance.name for instance in quality.panel()]
-    assert len(set(names)) == len(names) == 36
+    assert len(set(names)) == len(names) == 44
 
 
 def test_comparison(capsys):

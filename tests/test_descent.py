@@ -136,6 +136,28 @@ def test_both_methods_agree_on_a_convex_problem(monkeypatch):
     np.testing.assert_allclose(np.append(*other), np.append(*newton), atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_minimum_within_a_box_is_found(seed):
+    """Tests columns that nearly depend on each other, from a corner of a tight box, against L-BFGS-B."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 20)) + 0.1 * rng.normal(size=(200, 20))
+    y = np.where(X @ rng.normal(size=20) + rng.normal(size=200) > 0, 1, -1)
+    box = np.append(np.full(20, -0.2), -0.5), np.append(np.full(20, 0.2), 0.5)
+    problem = continuous(X, y, q=-np.inf, lam=1e-5)
+    found = descend(problem, 5.0 * rng.normal(size=20), 0.0, box=box)
+
+    def value_and_gradient(x):
+        loss, gradient = problem.loss_and_gradient(x[:-1], x[-1])
+        penalty = problem.lam * np.append(x[:-1], 0.0)
+        return loss + penalty @ x, gradient + 2.0 * penalty
+
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 0.0, "gtol": 1e-9}
+    reference = minimize(
+        value_and_gradient, np.zeros(21), jac=True, bounds=np.column_stack(box), options=options
+    )
+    assert problem.objective(*found) == pytest.approx(reference.fun, rel=1e-4)
+
+
 def test_a_descent_stays_in_its_box(problem, method):
     """Tests a start outside of it, and that the end is as low as within the box it can be."""
     convex = QLossProblem(problem.matrix.X, problem.y, q=-np.inf, lam=0.01)

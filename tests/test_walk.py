@@ -25,6 +25,7 @@ VARIANTS = {
 
 def ready(problem, codes=None):
     """A walker whose weights know their partners at these codes."""
+    codes = problem.state().codes if codes is None else codes
     return Walker(problem, *partners(problem, *problem.values(codes)))
 
 
