@@ -111,10 +111,10 @@ def test_relaxed_weights_are_at_a_minimum(kind, free):
     least = objective_at(problem, levels)
     assert least < recomputed(problem, codes)
     for k in free:
-        for step in (-0.01, 0.01):
+        for step in (-1e-3, 1e-3):
             there = levels.copy()
             there[k] = np.clip(there[k] + step, 0, problem.tops[k])
-            assert objective_at(problem, there) > least - 1e-6
+            assert objective_at(problem, there) > least - 1e-7
 
 
 def test_relaxing_without_time_goes_nowhere():
