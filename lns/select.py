@@ -109,7 +109,8 @@ class Selector:
             if kind == "hop":
                 matter = rng.permutation(np.flatnonzero(share))
                 most = min(max(1, int(HOP_THROWN * n)), len(matter) - 1)  # one at least has to settle
-                count, thrown = n, matter[: rng.integers(min(1, most), most + 1)]
+                number = int(np.exp(rng.uniform(0.0, np.log(most + 1))))
+                count, thrown = n, matter[: min(number, most)]
                 share[thrown] = 0.0
             count = min(count, self.max_bits, int(np.count_nonzero(share)))
             weights = rng.choice(n, count, replace=False, p=share / share.sum())
