@@ -94,6 +94,8 @@ class Walker:
         is left of the time, of which a share is `used`; the last segment only goes down. A walk is cut into
         segments of about as many looks at everything as there are segments: after each there is one more.
         """
+        if not moves or (began := used()) >= 1.0:
+            return codes
         tops, steps = problem.tops, problem.steps
         pairs = PAIRS if self.partner.shape[1] else 0.0
         ratio = np.clip(self.ratio * steps[:, None] / steps[self.partner], -1e3, 1e3)
@@ -103,7 +105,7 @@ class Walker:
         length = min(length, max(LONGEST_SEGMENT, self.look))
         best, here = codes, codes.copy()
         w, u, energy = self.place(problem, here)
-        lowest, began = energy, used()
+        lowest = energy
         offered, taken = np.zeros(len(codes)), np.zeros(len(codes))
         stride = np.ones(len(codes))  # levels that a step may have, rounded up
         done, step, count = 0.0, (length + self.look) / budget, 0

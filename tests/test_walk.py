@@ -253,6 +253,21 @@ def test_small_problems_are_walked_to_the_optimum(kind, count, monkeypatch):
     assert recomputed(problem, found) == pytest.approx(objectives[0], abs=1e-6)
 
 
+def test_no_moves_leave_everything_as_it_is(kind):
+    """Tests a walk of length zero."""
+    problem = random_problem(kind)
+    start = random_codes(problem)
+    np.testing.assert_array_equal(walk_from(problem, start, 1.0, 0.1, 0, 0), start)
+
+
+def test_a_walk_whose_time_has_expired_stays_where_it_is():
+    """Tests that no segment runs."""
+    problem = random_problem()
+    start = random_codes(problem)
+    found = walk_from(problem, start, 0.02, 0.001, 10**9, 0, used=lambda: 1.0)
+    np.testing.assert_array_equal(found, start)
+
+
 def test_a_walk_ends_when_its_time_expires():
     """Tests an endless walk whose third look at the clock says stop, and that its answer is kept."""
     problem = random_problem()

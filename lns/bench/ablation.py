@@ -81,7 +81,7 @@ ABLATIONS: dict[str, tuple[dict[str, Any], tuple[Patch, ...]]] = {
 def afresh(problem: QLossProblem) -> QLossProblem:
     """The same problem, sharing its data, whose start is not known yet."""
     other = copy.copy(problem)
-    other._cut_short = True
+    other._cut_short = True  # one that was cut short is found anew
     return other
 
 
